@@ -143,7 +143,7 @@ def _hidden_unsure(comparison: Comparison) -> Iterator[str]:
     hidden = [row for row in comparison.rows if row["verdict"] == "UNSURE"][MOST_ROWS["UNSURE"] :]
     kinds = Counter(re.sub(r"\d[\d.]*", "…", why(row)[0].partition(" (")[0]) for row in hidden)
     if hidden:
-        reasons = "; ".join(f"{count:,} {reason}" for reason, count in kinds.most_common())
+        reasons = "; ".join(f"{count:,}: {reason}" for reason, count in kinds.most_common())
         yield f"not shown: {len(hidden):,} UNSURE ({reasons}); --all shows them"
 
 

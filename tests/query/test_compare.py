@@ -227,7 +227,7 @@ def test_of_many_unsure_rows_the_largest_are_shown() -> None:
 
     assert [row["verdict"] for row in shown(found)] == ["SLOWER", *["UNSURE"] * 10]
     assert len(shown(found, everything=True)) == 13
-    told = "not shown: 2 UNSURE (2 fewer than … samples on a side: one slow sample decides); --all shows them"
+    told = "not shown: 2 UNSURE (2: fewer than … samples on a side: one slow sample decides); --all shows them"
     assert told in sentences(found) and told not in sentences(found, everything=True)
 
 
