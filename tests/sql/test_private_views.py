@@ -364,6 +364,15 @@ def test_steps(warehouse: Builder) -> None:
         ("(SELECT _geometric_mean(ln(x), x > 9) FROM (VALUES (1), (2), (8)) AS t(x))", None),
         ("(SELECT _geometric_width(w, w > 1) FROM (VALUES (1), (3), (4)) AS t(w))", 2.5),
         ("(SELECT _geometric_width(w, true) FROM (VALUES (3), (NULL)) AS t(w))", None),
+        ("_batch_error([1, -1, 1, -1])", None),
+        (
+            "_batch_error([3, -1, -1, -1, 0])",
+            pytest.approx((12 / 5 / 4) ** 0.5),
+        ),  # one block each: that of independent ones
+        (
+            "_batch_error([2, 2, 0, 0, -2, -2, 0, 0, 1, -1])",
+            pytest.approx((11.25 / 9 * 2 / 8) ** 0.5),
+        ),  # nine pairs overlap
         ("_sampling_variance(100, NULL, NULL, 10, 4)", pytest.approx(math.pi / 2 * 0.01 / 4)),
         ("_sampling_variance(100, 90, 110, 10, 9)", pytest.approx((math.log(110 / 90) / 2 / 1.959963984540054) ** 2)),
         ("_comparison_evidence(1, 1, 1, 'SAME', false)", "one run each"),

@@ -2,9 +2,7 @@
 -- A request is good if it completed with ttft, tpot (time per output token after the first) and e2e (time to the last token) of at most
 -- the limits given; without any, if it completed. `vllm bench serve --goodput` counts the same. Several records of a case in one
 -- run are summed up. Intervals are 95 %, by blocks of time (20, or as many as have 10 requests each), because requests share
--- queue and batch with their neighbours: the error of a ratio of block totals, Student's t. A slow minute may be longer than a block,
--- so the error is that of overlapping batches, each a fifth of the run (Meketon and Schmeiser 1984), with 8 degrees of freedom.
--- Intervals tell of this run only.
+-- queue and batch with their neighbours: the error of a ratio of block totals (`_batch_error`), Student's t. They tell of this run only.
 --
 -- arguments: ttft := NULL, tpot := NULL, e2e := NULL, configs := NULL, runs := NULL
 --
@@ -60,33 +58,16 @@ totals AS (
     FROM block_totals
     GROUP BY run_id, config, case_id
 ),
-deviations AS (  -- of the ratio good / requests, and of the count of good ones if blocks were as long as their mean
+errors AS (  -- of the ratio good / requests, and of the count of good ones if blocks were as long as their mean
     SELECT
-        totals.run_id, totals.case_id, totals.requests, totals.blocks, totals.blocks // 5 AS width,
-        block_totals.good - totals.good / totals.requests * block_totals.requests AS share_part,
-        block_totals.good - totals.good / totals.blocks AS good_part,
-        row_number() OVER (PARTITION BY totals.run_id, totals.case_id ORDER BY source_id, line, block) AS place
+        totals.run_id, totals.case_id, least(totals.blocks - 1, 8) AS degrees,
+        totals.blocks / totals.requests * _batch_error(list(
+            block_totals.good - totals.good / totals.requests * block_totals.requests ORDER BY source_id, line, block
+        )) AS share_error,
+        totals.blocks * _batch_error(list(block_totals.good - totals.good / totals.blocks ORDER BY source_id, line, block)) AS good_error
     FROM totals
     JOIN block_totals ON totals.run_id = block_totals.run_id AND totals.case_id = block_totals.case_id
-    WHERE totals.blocks >= 5
-),
-batches AS (
-    SELECT
-        one.run_id, one.case_id, one.place, one.requests, one.blocks, one.width, sum(other.share_part) AS share_part,
-        sum(other.good_part) AS good_part
-    FROM deviations AS one
-    JOIN deviations AS other
-        ON one.run_id = other.run_id AND one.case_id = other.case_id
-        AND other.place >= one.place AND other.place < one.place + one.width
-    WHERE one.place + one.width <= one.blocks + 1
-    GROUP BY one.run_id, one.case_id, one.place, one.requests, one.blocks, one.width
-),
-errors AS (
-    SELECT
-        run_id, case_id, blocks * sqrt(avg(pow(share_part, 2)) / width / (blocks - width)) / requests AS share_error,
-        blocks * sqrt(avg(pow(good_part, 2)) / width / (blocks - width)) AS good_error, least(blocks - 1, 8) AS degrees
-    FROM batches
-    GROUP BY run_id, case_id, requests, blocks, width
+    GROUP BY totals.run_id, totals.case_id, totals.requests, totals.blocks
 )
 
 SELECT

@@ -86,39 +86,23 @@ block_metrics AS (  -- each block as if it were the whole; those of a ratio by t
     FROM block_values
     JOIN whole ON block_values.run_id = whole.run_id AND block_values.case_id = whole.case_id
 ),
-deviations AS (  -- of each block from the whole, in order of time
+block_errors AS (
     SELECT
-        run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric AS metric, block_metrics.one.value - run_metrics.one.value AS deviation,
-        row_number() OVER (
-            PARTITION BY run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric ORDER BY source_id, line, block
-        ) AS place,
-        count(*) OVER (PARTITION BY run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric) AS n, greatest(n // 5, 1) AS width
+        run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric AS metric, count(*) AS n,
+        _batch_error(list(block_metrics.one.value - run_metrics.one.value ORDER BY source_id, line, block)) AS error
     FROM run_metrics
     JOIN block_metrics
         ON run_metrics.run_id = block_metrics.run_id AND run_metrics.case_id = block_metrics.case_id
         AND run_metrics.one.metric = block_metrics.one.metric
     WHERE block_metrics.one.value IS NOT NULL
-),
-batches AS (
-    SELECT one.run_id, one.case_id, one.metric, one.place, one.n, one.width, sum(other.deviation) AS deviation
-    FROM deviations AS one
-    JOIN deviations AS other
-        ON one.run_id = other.run_id AND one.case_id = other.case_id AND one.metric = other.metric
-        AND other.place >= one.place AND other.place < one.place + one.width
-    WHERE one.place + one.width <= one.n + 1
-    GROUP BY one.run_id, one.case_id, one.metric, one.place, one.n, one.width
-),
-block_errors AS (  -- of overlapping batches, as in `goodput`
-    SELECT run_id, case_id, metric, n, sqrt(avg(pow(deviation, 2)) / width / nullif(n - width, 0)) AS error
-    FROM batches
-    GROUP BY run_id, case_id, metric, n, width
+    GROUP BY run_metrics.run_id, run_metrics.case_id, run_metrics.one.metric
 ),
 config_metrics AS (
     SELECT
         run_metrics.config, run_metrics.case_id, one.metric AS metric, avg(one.value) AS value, count(one.value) AS n_runs,
         sum(requests)::BIGINT AS requests,
         CASE WHEN count(one.value) > 1 THEN stddev_samp(one.value) / sqrt(count(one.value))
-            WHEN min(n) >= 5 AND (NOT ends_with(one.metric, '_p99') OR min(requests / blocks) >= 100) THEN min(error) END AS error,
+            WHEN NOT ends_with(one.metric, '_p99') OR min(requests / blocks) >= 100 THEN min(error) END AS error,
         CASE WHEN count(one.value) > 1 THEN count(one.value) - 1 ELSE least(min(n) - 1, 8) END AS degrees,
         CASE WHEN count(one.value) = 1 THEN min(n) END AS blocks,
         CASE WHEN count(one.value) > 1 THEN 'runs' ELSE 'blocks' END AS units

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from bench.measure.engine.program import DeviceLost, ModelFailed
-from bench.measure.engine.workload import Settings
+from bench.measure.engine.workload import Settings, Workload
 from bench.measure.models.product import product
 from bench.measure.pytorch.backend import Backend
 from bench.measure.pytorch.registry import OWN
@@ -38,11 +38,18 @@ def grad_mode() -> Any:
 def program(
     name: str = "mlp", mode: str = "inference", target: str = "", seed: int = 0, knobs: Any = None, **axes: Any
 ) -> TorchProgram:
-    axes = {"devices": ["cpu"], "dtypes": ["float32"], "batch_sizes": [2], "sequence_lengths": [3], **axes}
-    (workload,) = product("builtin", {name: models_of("builtin")[name]}, backends=[], modes=[mode], **axes)
+    axes = {"batch_sizes": [2], "sequence_lengths": [3], **axes}
+    workload = builtin_workload(name, mode, **axes)
     return TorchProgram(
         replace(workload, target=target or workload.target, parameters=knobs or {}), Settings(seed=seed)
     )
+
+
+def builtin_workload(name: str = "mlp", mode: str = "inference", **axes: Any) -> Workload:
+    """One that builtin has, on the CPU in float32 unless the axes say otherwise."""
+    axes = {"devices": ["cpu"], "dtypes": ["float32"], **axes}
+    (workload,) = product("builtin", {name: models_of("builtin")[name]}, backends=[], modes=[mode], **axes)
+    return workload
 
 
 @pytest.mark.parametrize("mode", ["inference", "training"])
@@ -248,14 +255,7 @@ class Exits(Unsteady):
 def test_the_reference_is_a_phase_of_loading() -> None:
     """So that a death in it is known as one; the next worker is told to do without, and why."""
     phases: list[str] = []
-    (workload,) = product(
-        "builtin",
-        {"mlp": models_of("builtin")["mlp"]},
-        backends=[],
-        modes=["inference"],
-        devices=["cpu"],
-        dtypes=["float32"],
-    )
+    workload = builtin_workload()
 
     with pytest.raises(SystemExit):
         TorchProgram(replace(workload, target=f"{Exits.__module__}:Exits"), Settings(), phases.append)
@@ -281,14 +281,7 @@ class Narrow(Unsteady):
 
 def test_a_reference_that_ends_the_device_is_no_failure_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process measures without one; where the device goes on, this one does."""
-    (workload,) = product(
-        "builtin",
-        {"mlp": models_of("builtin")["mlp"]},
-        backends=[],
-        modes=["inference"],
-        devices=["cpu"],
-        dtypes=["float32"],
-    )
+    workload = builtin_workload()
     narrow = replace(workload, target=f"{Narrow.__module__}:Narrow")
 
     TorchProgram(narrow, Settings())
