@@ -210,7 +210,13 @@ class Timing(Event):
     loops: Annotated[int, Column("Calls in this sample; duration_ns / loops is the time of one.", unit="count")] = 1
     duration_ns: Annotated[int, Column("Monotonic-clock duration of all loops together.", unit="ns")]
     sample: Annotated[int | None, Column("Number of the sample within its case, from 0.")] = None
-    block: Annotated[int | None, Column("Block of interleaved sides it belongs to, from 0.")] = None
+    block: Annotated[
+        int | None,
+        Column(
+            "Block of interleaved sides it belongs to, from 0; of an import the process, fork or repetition that it was"
+            " measured in: samples of one block share its noise, and blocks are the level between sample and run."
+        ),
+    ] = None
     position: Annotated[int | None, Column("Place of this side within its block, from 0.")] = None
     process: Annotated[int | None, Column("Worker process within the run, from 0.")] = None
     recorded_at: RecordedAt = None
@@ -391,6 +397,9 @@ class Metric(Event):
     line: Line = None
     sample: Annotated[
         int | None, Column("Number of the sample within its case, as in timings; NULL for an aggregate.")
+    ] = None
+    block: Annotated[
+        int | None, Column("Process, fork or repetition it was measured in, as in timings; NULL where nobody says.")
     ] = None
 
 

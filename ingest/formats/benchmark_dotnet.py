@@ -129,5 +129,6 @@ def _measurements(case: Subject, measurements: list[Object]) -> None:
         process = None if launch is None else launch - 1
         sample = (iteration or 1) - 1
         case.samples(
-            [total], "ns", loops=operations, together=True, metric=metric, phase=phase, process=process, sample=sample
-        )
+            [total], "ns", loops=operations, together=True, metric=metric, phase=phase, process=process, block=process,
+            sample=sample,
+        )  # fmt: skip

@@ -109,4 +109,4 @@ def _samples(case: Subject, sample: Any) -> None:
         loops = Object([("iters", count)]).whole("iters")
         if not loops or loops < 0 or number(time) is None:
             raise BadRecord(f"sample.json: sample {index} took {show(time)} for {show(count)} iterations")
-        case.samples([time], "ns", loops=loops, together=True, sample=index)
+        case.samples([time], "ns", loops=loops, together=True, sample=index, block=0)

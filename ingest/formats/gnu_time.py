@@ -73,7 +73,7 @@ def _read(results: Results, block: list[str], signal: "re.Match[str] | None") ->
     command = said.name(COMMAND)
     case = results.case(command[1:-1] if command.startswith('"') and command.endswith('"') else command)
     seconds = int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3])
-    case.samples([seconds], "s", sample=results.context[case.case_id])
+    case.samples([seconds], "s", sample=results.context[case.case_id], apart=True)
     results.context[case.case_id] += 1
     for field, metric in TIMES.items():
         case.metric(metric, said.take(field), "s")

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections import Counter
 
 from ...warehouse.events import Environment
 from ..format import Head
@@ -45,6 +46,7 @@ class GoTest(TextFormat):
             environment_id="", os=facts.pop("goos", None), architecture=facts.pop("goarch", None), cpu=facts.pop("cpu", None),
             extra=labels({key: value for key, value in facts.items() if key != "pkg"}),
         ))  # fmt: skip
+        results.context = Counter()  # results of each case so far (-count)
         other = 0
         for at, line in enumerate(lines, 1):
             if line.startswith("pkg: "):
@@ -71,7 +73,8 @@ def _read(results: Results, line: str, suite: str | None, following: str) -> Non
     case, iterations = _case(results, match[1], suite), int(match[2][:18])
     for value, unit in pairs:
         if unit == "ns/op":
-            case.samples([value], "ns", loops=iterations)
+            case.samples([value], "ns", loops=iterations, sample=results.context[case.case_id], apart=True)
+            results.context[case.case_id] += 1
         elif unit in LOWER:
             case.metric(METRICS[unit], value, "bytes" if unit == "B/op" else "count", better="lower")
         else:

@@ -1,5 +1,6 @@
 """google-benchmark: what `--benchmark_format=json` or `--benchmark_out` writes."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,6 +41,7 @@ class GoogleBenchmark(JsonFormat):
             environment=Environment(environment_id="", logical_cores=context.count("num_cpus"), extra=labels(extra)),
             tags=document.left(),
         )
+        results.context = Counter()  # repetitions of each case so far
         return _with_types(records)
 
     def load(self, record: Object, results: Results) -> None:
@@ -52,6 +54,9 @@ class GoogleBenchmark(JsonFormat):
         if not isinstance(unit, str):
             raise BadRecord("time_unit is no text")
         iterations, repetition = record.whole("iterations"), record.whole("repetition_index")
+        if not aggregate and repetition is None:  # old versions number none
+            repetition = results.context[case.case_id]
+            results.context[case.case_id] += 1
         ended = not iterations and bool(record.get("error_occurred") or record.get("skipped"))
         for field, metric in TIMES:
             value = record.take(field)
@@ -61,7 +66,7 @@ class GoogleBenchmark(JsonFormat):
                 share = statistic == "cv" or record.get("aggregate_unit") == "percentage"
                 case.metric(metric, value, "ratio" if share else unit, statistic=statistic)
             elif value is not None:
-                case.samples([value], unit, loops=iterations, metric=metric, sample=repetition)
+                case.samples([value], unit, loops=iterations, metric=metric, sample=repetition, apart=True)
             coefficient = record.take(f"{field.partition('_')[0]}_coefficient")
             case.metric(metric, coefficient, unit, statistic=statistic, better=None)
         case.metric("latency", record.take("rms"), "ratio", statistic=statistic, better=None)

@@ -43,7 +43,7 @@ class Hyperfine(JsonFormat):
         """One command."""
         columns = {key[len(COLUMN) :]: record.take(key) for key in list(record) if key.startswith(COLUMN)}
         case = results.case(record.name("command"), parameters=record.section("parameters") or columns)
-        case.samples(record.array("times"), "s")
+        case.samples(record.array("times"), "s", apart=True)
         for field, statistic in STATISTICS.items():
             case.metric("latency", record.take(field), "s", statistic=statistic)
         for field in ("user", "system"):

@@ -62,7 +62,7 @@ def _metric(results: Results, case: Subject, score: Object, name: str | None, ca
     for fork, values in enumerate(score.array("rawData")):
         if not isinstance(values, list):
             raise BadRecord("rawData is no list of lists")
-        case.samples(values, unit, loops=calls, metric=name, process=fork)
+        case.samples(values, unit, loops=calls, metric=name, process=fork, block=fork)
     for fork, iterations in enumerate(score.array("rawDataHistogram")):
         pairs = list(_pairs(iterations))
         count = sum(times for _, times in pairs)
@@ -71,7 +71,7 @@ def _metric(results: Results, case: Subject, score: Object, name: str | None, ca
             case.text(f"{name}_histogram", iterations)
         else:
             values = [value for value, times in pairs for _ in range(times)]
-            case.samples(values, unit, loops=calls, metric=name, process=fork)
+            case.samples(values, unit, loops=calls, metric=name, process=fork, block=fork)
 
 
 def _pairs(value: Any) -> Iterator[tuple[Any, int]]:

@@ -145,7 +145,7 @@ def _load(record: Object, results: Results) -> None:
 
 def _sample(case: Subject, time: Any, seen: Counter[str]) -> None:
     if time is not None:
-        case.samples([time], "s", sample=seen[case.case_id])
+        case.samples([time], "s", sample=seen[case.case_id], apart=True)
         seen[case.case_id] += 1
 
 

@@ -73,8 +73,8 @@ class LlamaBench(JsonFormat):
             key: _typed(record.take(key)) for key in list(record) if key not in APART | (record.fields_read or set())
         }
         case = results.case(name, backend=backend, parameters={"test": test, **settings})
-        case.samples(times, "ns")
-        case.samples(speeds, "tokens/s", metric="throughput")
+        case.samples(times, "ns", apart=True)
+        case.samples(speeds, "tokens/s", metric="throughput", apart=True)
         for key, metric, unit in (("ns", "latency", "ns"), ("ts", "throughput", "tokens/s")):
             case.metric(metric, measured[f"avg_{key}"], unit, statistic="mean")
             case.metric(metric, measured[f"stddev_{key}"], unit, statistic="stddev")

@@ -105,7 +105,7 @@ def _samples(results: Results, case: Subject, data: dict[str, Any], metric: str,
     elif len(content) % 4 or str(len(content) // 4) != str(size):
         results.note(f"sample file {file_name} does not hold the {size} samples it should; they are left out")
     else:
-        case.samples([value for (value,) in struct.iter_unpack("<f", content)], unit, metric=metric)
+        case.samples([value for (value,) in struct.iter_unpack("<f", content)], unit, metric=metric, block=0)
 
 
 def _read_samples(results: Results, file_name: str) -> bytes | None:

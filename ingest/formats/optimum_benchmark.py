@@ -226,7 +226,7 @@ def _case(results: Results, config: Object, target: Any) -> Subject:
 def _measurements(case: Subject, measured: Object) -> None:
     latency, memory = measured.section("latency"), measured.section("memory")
     unit = latency.text("unit") or "s"
-    case.samples(latency.array("values"), unit)
+    case.samples(latency.array("values"), unit, block=0)
     case.metric("latency_count", latency.take("count"), "count")
     case.metric("latency", latency.take("stdev_"), "%", statistic="cv")
     for key in list(latency):

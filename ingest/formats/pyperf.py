@@ -65,12 +65,12 @@ class Pyperf(JsonFormat):
             for loops, value in warmups:
                 case.samples(
                     [value], unit, loops=loops * inner, metric=metric, phase="warmup", better=better, recorded_at=date,
-                    process=process,
+                    process=process, block=process,
                 )  # fmt: skip
             values = run.array("values")
             case.samples(
                 values, unit, loops=(here.whole("loops") or 1) * inner, metric=metric, better=better, recorded_at=date,
-                process=process, sample=done,
+                process=process, block=process, sample=done,
             )  # fmt: skip
             done += len(values)
             _process(own, case)

@@ -58,7 +58,7 @@ class PytestBenchmark(JsonFormat):
         case = results.case(name, suite=record.text("group"), parameters=record.section("params"))
         stats = record.section("stats")
         loops, data = stats.whole("iterations"), stats.array("data")
-        case.samples(data, "s", loops=loops)
+        case.samples(data, "s", loops=loops, block=0)
         for field, statistic in STATISTICS.items():
             case.metric("latency", stats.take(field), "s", statistic=statistic)
         case.metric("throughput", stats.take("ops"), "ops/s", statistic="mean")

@@ -69,7 +69,7 @@ class TorchBenchmark(JsonFormat):
             parameters["stmt"] = statement
         case = results.case(name, parameters=parameters)
         if "raw_times" in record:
-            case.samples(record.array("raw_times"), "s", loops=record.whole("number_per_run"), together=True)
+            case.samples(record.array("raw_times"), "s", loops=record.whole("number_per_run"), together=True, block=0)
         unit = record.text("unit")
         case.metric("latency", record.take("median"), unit, statistic="median")
         case.metric("relative_iqr", record.take("percent"), "%")

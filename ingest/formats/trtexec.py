@@ -37,7 +37,7 @@ class TrtexecTimes(ListFormat):
             if value is None and number(began) is not None and number(ended) is not None:
                 value = round(number(ended) - number(began), 9)  # type: ignore[operator]  # both are numbers
             if value is not None:
-                case.samples([value], "ms", metric=name.removesuffix("_old"), sample=results.tally.lines)
+                case.samples([value], "ms", metric=name.removesuffix("_old"), sample=results.tally.lines, block=0)
         case.fields(record.left())
 
 

@@ -28,7 +28,7 @@ def is_whole(total: float) -> bool:
 
 
 def rows_of(values: Sequence[Any], unit: str | None, kind: Unit, better: str | None, *, calls: int, together: bool,
-            first: int, place: dict[str, Any], columns: dict[str, Any]) -> Rows | None:  # fmt: skip
+            first: int, place: dict[str, Any], columns: dict[str, Any], apart: bool) -> Rows | None:  # fmt: skip
     """What samples become, by the rules of `Subject.samples`; None if they are few, or not all of them plain numbers."""
     if len(values) < MANY or not set(map(type, values)) <= {int, float}:
         return None
@@ -41,6 +41,9 @@ def rows_of(values: Sequence[Any], unit: str | None, kind: Unit, better: str | N
         return None
     if not np.isfinite(read).all():
         return None
+    numbers = np.arange(first, first + len(values))
+    if apart:
+        place = place | {"block": numbers}
     totals = read * (1 if together else calls)
     rounded = np.rint(totals)
     if (
@@ -48,13 +51,13 @@ def rows_of(values: Sequence[Any], unit: str | None, kind: Unit, better: str | N
         and calls > 0
         and ((totals >= 0) & (totals < LONGEST_NS) & (abs(rounded - totals) <= ROUNDING * totals)).all()
     ):
-        numbers = {"duration_ns": rounded.astype(np.int64), "sample": np.arange(first, first + len(values))}
-        return Rows(Timing, {**numbers, "loops": calls, **columns, **place}, len(values))
+        durations = {"duration_ns": rounded.astype(np.int64), "sample": numbers}
+        return Rows(Timing, {**durations, "loops": calls, **columns, **place}, len(values))
     in_rows: dict[str, Any] = {
         "value": read / calls if together and calls else read,
         "unit": kind.name,
         "better": better,
-        "sample": np.arange(first, first + len(values)),
+        "sample": numbers,
     }
     if kind.factor != 1 or kind.name != unit:
         in_rows |= {"original_value": list(map(repr, values)), "original_unit": unit and unit[:LONGEST_NAME]}

@@ -208,6 +208,8 @@ class Subject:
         phase: str = "steady",
         recorded_at: Instant | None = None,
         better: str | None = AS_THE_UNIT_SAYS,
+        block: int | None = None,
+        apart: bool = False,
         **columns: Any,
     ) -> None:
         """Add raw samples.
@@ -221,6 +223,8 @@ class Subject:
             phase: warmup or steady.
             recorded_at: When.
             better: Direction, where the unit does not say it.
+            block: Number of the process, fork or repetition in which all of them were measured; None if nobody knows.
+            apart: Whether each sample is a process or repetition of its own, and so its own block.
             columns: Further columns of `timings`; `sample` is where counting begins.
 
         Durations become timings if their calls are known and whole ns are exact enough, else metrics without a
@@ -229,11 +233,17 @@ class Subject:
         kind = unit_of(unit)
         better = kind.better if better == AS_THE_UNIT_SAYS else better
         first = columns.pop("sample", 0) or 0
-        place = self.place() | {"metric": metric[:LONGEST_NAME], "phase": phase, "recorded_at": recorded_at}
+        place = self.place() | {
+            "metric": metric[:LONGEST_NAME],
+            "phase": phase,
+            "recorded_at": recorded_at,
+            "block": block,
+        }
         calls = loops if loops is not None and 0 < loops < LONGEST_NS else 0
         many = rows_of(
-            values, unit, kind, better, calls=calls, together=together, first=first, place=place, columns=columns
-        )
+            values, unit, kind, better, calls=calls, together=together, first=first, place=place, columns=columns,
+            apart=apart,
+        )  # fmt: skip
         if many is not None:
             self.is_measured = True
             self._results.add(many)
@@ -245,6 +255,8 @@ class Subject:
 
         def events() -> Iterator[Event]:
             for index, (value, one) in enumerate(zip(values, read, strict=True), first):
+                if apart:
+                    place["block"] = index
                 if timed and one is not None:
                     yield Timing(duration_ns=round(one * times), loops=calls, sample=index, **columns, **place)
                 else:
