@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "rename": (".query.edits.command", "rename", "Rename a config, or give runs another one."),
     "tag": (".query.edits.command", "tag", "Label runs afterwards."),
     "untag": (".query.edits.command", "untag", "Take labels from runs."),
+    "settings": (".warehouse.command", "settings", "What the project's settings say, and why."),
     "doctor": (".measure.doctor.command", "command", "What would disturb measurements here, and the noise floor."),
     "recover": (".warehouse.upkeep.command", "recover", "Seal the journals of processes that died."),
     "rebuild": (".warehouse.upkeep.command", "rebuild", "Build the warehouse anew from the event log."),
@@ -74,7 +75,7 @@ OTHER_NAMES = {
     "load": "ingest", "add": "ingest", "query": "sql", "select": "sql", "ask": "sql", "ls": "runs", "list": "runs",
     "log": "runs", "diff": "compare", "cmp": "compare", "run": "measure", "bench": "measure", "time": "measure",
     "check": "verify", "fsck": "verify", "gc": "compact", "vacuum": "compact", "copy": "sync", "push": "sync", "pull": "sync",
-    "tables": "views", "schema": "views", "trend": "history", "why": "explain",
+    "tables": "views", "schema": "views", "trend": "history", "why": "explain", "env": "settings", "config": "settings",
 }  # fmt: skip
 
 

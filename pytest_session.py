@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .warehouse.console.numbers import duration, ratio
-from .warehouse.console.options import share
+from .warehouse.console.numbers import duration, ratio, share
 from .warehouse.errors import BenchError
+from .warehouse.settings import DEFAULT, find_setting
 from .warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .warehouse.recorder import Case, Run
 
 SUITE = "pytest"
+FLOOR = 0.05  # unless an option or the project says otherwise: a test is timed for a second
 PREVIOUS = "previous"
 
 
@@ -51,7 +52,7 @@ class Measurements:
         with _told_by_pytest():
             self.store = Store.find(self._options.bench_store)
             self._precision = share(self._options.bench_precision)
-            self._floor = share(self._options.bench_floor)
+            self._floor = _floor(self._options.bench_floor)
             against = self._options.bench_against
             self._base = self._base_named(against) if against not in (None, PREVIOUS) else None
             self.store.create()
@@ -186,6 +187,12 @@ class Measurements:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
+
+
+def _floor(text: str | None) -> float:
+    """The smallest change that counts: of the option, else of the project, else FLOOR."""
+    value, origin = find_setting("floor")
+    return share(text) if text else FLOOR if origin == DEFAULT else value
 
 
 def _failed(item: pytest.Item, text: str) -> pytest.TestReport:

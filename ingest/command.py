@@ -10,6 +10,7 @@ from ..warehouse.console.options import Command, Values, store_option
 from ..warehouse.console.tables import obeys, write_rows
 from ..warehouse.errors import BenchError
 from ..warehouse.forward_pass import TIME_SPANS
+from ..warehouse.settings import setting
 from ..warehouse.store import Store
 from .format import Format, Options
 from .plan import IngestPlan, NewPart, SourceOptions
@@ -91,7 +92,7 @@ def ingest(
             again=again,
         ),
         options=Options(metric=metric, engine=engine),
-        tags=dict(_pair(tag) for tag in tags),
+        tags={**setting("tags"), **dict(_pair(tag) for tag in tags)},
         dry_run=dry_run,
         wait=not no_wait,
         notify=_notify,

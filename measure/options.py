@@ -65,7 +65,7 @@ def _tags(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) ->
 
 
 config_option: Callable[[Any], Any] = click.option(
-    "--config", help="Label to compare this run by; the git branch if left out."
+    "--config", help="Label to compare this run by; the project's, else the git branch, if left out."
 )
 tags_option: Callable[[Any], Any] = click.option(
     "--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=_tags, help="Label of your own; may be repeated."

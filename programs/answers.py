@@ -60,6 +60,7 @@ ANSWERS = {
     "viz list": _of("viz list"),
     "schemas": _of("schemas"),
     "bisect": _of("bisect_commits"),
+    "settings": _of("settings"),
     "doctor": _of("doctor"),
     "sync --dry-run": _of("sync --dry-run"),
     "measure models": _of("measure models"),

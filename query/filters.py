@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..warehouse.schema import quote
+from ..warehouse.settings import setting
 from .pasteable_sql import list_literal
 from .resolve import check_values, resolve_run
 
@@ -33,6 +34,14 @@ class Filter:
         """The filter as SQL with its values as literals."""
         each = (f"list_contains({list_literal(kept)}, {quote(name)}::VARCHAR)" for name, kept in self.values.items())
         return " AND ".join(each) or "true"
+
+
+def asked_metrics(warehouse: "Warehouse", named: Sequence[str]) -> list[str]:
+    """The metrics of `--metrics`, else those of the project's settings that the store holds."""
+    if named:
+        return [*named]
+    known = {metric for (metric,) in warehouse.rows("SELECT DISTINCT metric FROM cells")} if setting("metrics") else ()
+    return [metric for metric in setting("metrics") if metric in known]
 
 
 def build_filter(

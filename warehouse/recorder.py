@@ -33,6 +33,7 @@ from .errors import BenchError, UnknownName
 from .events import Event, Instant, as_json
 from .journal import ABSENT_FLOAT, ABSENT_INT, KIND_OF_EVENT, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
 from .secrets import masked_command, masked_parameters, without_secrets
+from .settings import setting
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -55,12 +56,13 @@ def run(
     """Begin a run; use it as a context manager, or `close` it. One left open closes itself at exit.
 
     Args:
-        config: Label that runs of the same setting share; the git branch, else "default", if left out.
+        config: Label that runs of the same setting share; that of the project's settings, else the git branch, else "default",
+            if left out.
         suite: Set of workloads the run is about.
-        store: Folder to record into; else $BENCH_STORE, the nearest .bench upward, or .bench here.
+        store: Folder to record into; else $BENCH_STORE, the project's, the nearest .bench upward, or .bench here.
         source: What measures: "api" for scripts.
         command: Command line to repeat it, stored without its secrets; this process's own if left out.
-        tags: Labels of your own.
+        tags: Labels of your own, added to those of the project's settings.
         settings: How it measures, by name; those that are None are left out.
         run_id: Identity to use instead of a new one.
 
@@ -69,13 +71,14 @@ def run(
     """
     commit, branch, dirty = environment.git()
     machine = environment.capture()
+    labels = masked_parameters({**setting("tags"), **(tags or {})})
     given = {name: value for name, value in masked_parameters(settings or {}).items() if value is not None}
     recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
     recorder.emit(machine)
     recorder.emit(
         events.RunRecord(
             run_id=recorder.run_id,
-            config=config or branch or "default",
+            config=config or setting("config") or branch or "default",
             source=source,
             suite=suite,
             command=command or shlex.join(sys.orig_argv),
@@ -85,7 +88,7 @@ def run(
             git_dirty=dirty,
             host=os.uname().nodename,
             environment_id=machine.environment_id,
-            tags=as_json(masked_parameters(tags)) if tags else None,
+            tags=as_json(labels) if labels else None,
             bench_version=__version__,
             settings=as_json(given) if given else None,
         )

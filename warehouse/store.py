@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .errors import BenchError, StoreBusy
 from .files import check_regular, cure, make_folder, publish_text, read_json, take_after_folder
+from .settings import setting
 
 FOLDER = ".bench"
 STATE = "remote.json"  # in a mirror: of what
@@ -55,7 +56,7 @@ class Store:
 
     @classmethod
     def find(cls, path: str | os.PathLike[str] | None = None) -> "Store":
-        """The store to use: `path`, else $BENCH_STORE, else the nearest .bench upward, else .bench here.
+        """The store to use: `path`, else $BENCH_STORE, that of the project's settings, the nearest .bench upward, .bench here.
 
         Nothing is created; `create` does that. A store in a bucket has a folder that mirrors it; both names find it.
 
@@ -64,7 +65,7 @@ class Store:
         """
         if path == "":  # of a shell variable that is not set, perhaps
             raise BenchError("the path of the store is empty. Give a folder, or s3://bucket/prefix.")
-        chosen = path or os.environ.get("BENCH_STORE")
+        chosen = path or setting("store")
         if chosen and "://" in os.fspath(chosen):
             from .remote.object_store import clean_url
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.settings import setting
 from ..readers.units import PERCENT, unit_of
 
 AXES = ("name", "suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
@@ -196,7 +197,7 @@ def _check_order(pairs: Sequence[Pair]) -> None:
 def _of_file(name: str) -> Iterator[Pair]:
     """The same in TOML: a string is a column, {text = "…"} a text, a list several, [[value]] a value with what it is."""
     try:
-        document = tomllib.loads(Path(name).read_text(encoding="utf-8-sig"))
+        document = tomllib.loads(_mapping_file(name).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise BenchError(f"cannot read the mapping {name}: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -209,6 +210,13 @@ def _of_file(name: str) -> Iterator[Pair]:
                 yield from (_pair(name, inner, about[inner]) for inner in about)
             else:
                 yield _pair(name, key, value)
+
+
+def _mapping_file(name: str) -> Path:
+    """The file of `@name`: a path, else NAME or NAME.toml in the folder of mappings that the project's settings name."""
+    path, folder = Path(name), setting("mappings")
+    kept = (Path(folder, file) for file in (name, f"{name}.toml")) if folder else ()
+    return path if path.exists() else next((file for file in kept if file.is_file()), path)
 
 
 def _pair(name: str, key: str, value: Any) -> Pair:

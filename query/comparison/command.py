@@ -11,6 +11,7 @@ from ...warehouse.console.options import (
     Command,
     Values,
     command_line,
+    floor_option,
     format_option,
     notify,
     share_option,
@@ -20,7 +21,8 @@ from ...warehouse.console.tables import write_dicts, write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, output_option, suites_option
-from .compare import FDR, FLOOR
+from ..filters import asked_metrics
+from .compare import FDR
 
 
 @click.command(cls=Command)
@@ -31,7 +33,7 @@ from .compare import FDR, FLOOR
 @backends_option
 @models_option
 @click.option("--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column.")
-@share_option("--floor", default=f"{FLOOR:.0%}", most=100, help="Smallest change that counts.")
+@floor_option
 @share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of all alarms.")
 @click.option(
     "--slo",
@@ -87,7 +89,7 @@ def compare(
     limits = read_limits(slo)
     if slo and (suites or backends or models or pairs):
         raise BenchError("--slo goes with --metrics only: all cases that both sides served are compared")
-    where = {"metric": [*metrics], "suite": [*suites], "backend": [*backends], "name": [*models]}
+    where = {"suite": [*suites], "backend": [*backends], "name": [*models]}
     for pair in pairs:
         column, equals, value = pair.partition("=")
         if not equals:
@@ -106,6 +108,7 @@ def compare(
             for sentence in sentences_of_served(served, limits):
                 notify(sentence)
             return exit_code_of_served(served) if fail_on else Exit.OK
+        where["metric"] = asked_metrics(warehouse, metrics)
         found = compared(warehouse, *sides, floor=floor, fdr=fdr, where=where)
     rows = found.rows + found.unusual
     if not rows:

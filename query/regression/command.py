@@ -10,7 +10,15 @@ import click
 
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import amount, counted
-from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
+from ...warehouse.console.options import (
+    Command,
+    Values,
+    floor_option,
+    format_option,
+    notify,
+    share_option,
+    store_option,
+)
 from ...warehouse.console.tables import write_rows, write_text
 from ...warehouse.store import Store
 from ..bisect.suggest import bisect_command
@@ -18,6 +26,7 @@ from ..command import backends_option, models_option, output_option, suites_opti
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
 from ..document import markdown_text
+from ..filters import asked_metrics
 from ..higher_rooms import higher_rooms
 from .regressions import (
     AXES,
@@ -70,7 +79,7 @@ NAMED = 3  # differences of the environment that a sentence names
     show_default=True,
     help="Runs before to compare with.",
 )
-@share_option("--floor", default="3%", most=100, help="Smallest change that counts.")
+@floor_option
 @share_option("--fdr", default="5%", help="False alarms to accept, of all alarms.")
 @click.option(
     "--min-speedup",
@@ -128,11 +137,13 @@ def regressions(
 
     rule = RegressionRule(last=last, floor=floor, fdr=fdr)
     limits = Limits(min_speedup=min_speedup, max_compile_seconds=max_compile_seconds, min_compression=min_compression)
-    where = {"metric": metrics, "phase": phases, "suite": suites, "backend": backends, "name": models}
+    where = {"phase": phases, "suite": suites, "backend": backends, "name": models}
 
     def look(warehouse: "Warehouse", names: Sequence[str]) -> tuple[list[str], list[Row]]:
         judged = judged_runs(warehouse, *names)
-        return judged, choose(judge(warehouse, judged, rule, limits), where)
+        return judged, choose(
+            judge(warehouse, judged, rule, limits), {**where, "metric": asked_metrics(warehouse, metrics)}
+        )
 
     names = runs or ["latest"]
     if confirm:

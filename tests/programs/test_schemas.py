@@ -52,6 +52,7 @@ TYPED = {
     "cost-model --line": ["cost-model", "--configs", "base", "--line"],
     "cost-model --by phase": ["cost-model", "--configs", "base", "--by", "phase"],
     "cost-model --against": ["cost-model", "--configs", "candidate", "--against", "base"],
+    "settings": ["settings"],
     "schemas": ["schemas"],
     "sync --dry-run": ["sync", ".bench", "elsewhere", "--dry-run"],
 }

@@ -2,6 +2,8 @@
 
 import math
 
+from ..errors import BenchError
+
 WIDEST_PRINTED_INTERVAL = 100  # an interval that spans more than this factor is not written out
 BUSY = 0.2  # of samples disturbed, from which on it is worth a word
 SMALLEST_P = 0.001  # a smaller p is not, either
@@ -10,6 +12,21 @@ _SCALES = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
     "bytes": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
 }
+
+
+def share(text: str, most: float = 1) -> float:
+    """Read a share above 0 and below `most`, written as 3% or 0.03.
+
+    Raises:
+        BenchError: It is none.
+    """
+    try:
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < most:
+        raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
+    return value
 
 
 def duration(nanoseconds: float | None) -> str:

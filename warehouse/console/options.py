@@ -9,9 +9,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..errors import BenchError
+from ..settings import SETTINGS, setting
 from ..store import Store
 from .error_lines import choose_format_early, errors_option
+from .numbers import share
 from .tables import escape
 
 FORMATS = ("table", "csv", "json", "jsonl", "markdown", "parquet")
@@ -158,21 +159,6 @@ def notify(sentence: str) -> None:
     click.echo(escape(sentence), err=True)
 
 
-def share(text: str, most: float = 1) -> float:
-    """Read a share above 0 and below `most`, written as 3% or 0.03.
-
-    Raises:
-        BenchError: It is none.
-    """
-    try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < most:
-        raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
-    return value
-
-
 def share_option(*names: str, default: str | None, most: float = 1, help: str) -> Callable[[Any], Any]:
     """An option for a `share`."""
     return click.option(
@@ -180,11 +166,25 @@ def share_option(*names: str, default: str | None, most: float = 1, help: str) -
     )
 
 
+def from_settings(key: str) -> Callable[[], Any]:
+    """A default of an option: what the environment or the project's settings say."""
+    return lambda: setting(key)
+
+
 store_option: Callable[[Any], Any] = click.option(
     "--store",
     metavar="STORE",
     callback=_open_store,
-    help="Store to use, a folder or s3://bucket/prefix; else $BENCH_STORE, the nearest .bench upward, or .bench here.",
+    help="Store to use, a folder or s3://bucket/prefix; else $BENCH_STORE, that of the project's settings, the nearest "
+    ".bench upward, or .bench here.",
+)
+floor_option: Callable[[Any], Any] = click.option(
+    "--floor",
+    type=lambda text: share(str(text), 100),
+    metavar="SHARE",
+    default=from_settings("floor"),
+    show_default=f"{SETTINGS['floor'].default:.0%}",
+    help="Smallest change that counts.",
 )
 format_option: Callable[[Any], Any] = click.option(
     "--format", "fmt", type=Choice(FORMATS), default="table", show_default=True, help="How to write rows."

@@ -1,0 +1,236 @@
+"""The settings of a project: `[tool.bench]` of pyproject.toml, or bench.toml; every key is declared here, once.
+
+An option of a command counts before the environment, the environment before the file, and the file before the default.
+The file is the nearest upward from the working directory that holds such settings.
+"""
+
+import fnmatch
+import functools
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .console.numbers import share
+from .errors import BenchError, UnknownName
+
+OWN_FILE, SHARED_FILE = "bench.toml", "pyproject.toml"
+_TABLE = re.compile(r"""(?m)^\s*\[\[?\s*tool\s*\.\s*["']?bench["']?\s*[.\]]""")
+STATISTICS = ("median", "mean", "minimum")
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class FloorRule:
+    """The smallest change that counts for some metrics and cases; both are patterns with * and ?."""
+
+    metric: str
+    case: str
+    floor: float
+
+    def fits(self, metric: str, case: str) -> bool:
+        """Whether the rule is about a metric of a case."""
+        return fnmatch.fnmatchcase(metric, self.metric) and fnmatch.fnmatchcase(case, self.case)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSetting:
+    """One key: what it may hold, what holds without it, and what it means."""
+
+    key: str
+    type: str
+    default: Any
+    meaning: str
+    read: Callable[[Any], Any]  # raises ValueError for what is no such value
+    variable: str | None = None  # of the environment
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError
+    return share(str(value), 100)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """A list of texts, in the environment separated by commas."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ValueError
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _tags(value: Any) -> dict[str, str]:
+    """A table of texts, in the environment KEY=VALUE separated by commas."""
+    if isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        if not all(key.strip() and equals for key, equals, _ in pairs):
+            raise ValueError
+        return {key.strip(): text for key, _, text in pairs}
+    if not isinstance(value, dict) or not all(isinstance(text, str | int | float) for text in value.values()):
+        raise ValueError
+    return {key: str(text) for key, text in value.items()}
+
+
+def _statistic(value: Any) -> str:
+    if value not in STATISTICS:
+        raise ValueError
+    return str(value)
+
+
+def _floors(value: Any) -> tuple[FloorRule, ...]:
+    if not isinstance(value, list):
+        raise ValueError
+    rules = []
+    for rule in value:
+        if not isinstance(rule, dict) or "floor" not in rule:
+            raise ValueError
+        for key in rule:
+            if key not in ("metric", "case", "floor"):
+                raise UnknownName("key", key, ("metric", "case", "floor"), where="a rule of floors")
+        rules.append(FloorRule(_text(rule.get("metric", "*")), _text(rule.get("case", "*")), _share(rule["floor"])))
+    return tuple(rules)
+
+
+def _machines(value: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError
+    return {name: _texts([patterns] if isinstance(patterns, str) else patterns) for name, patterns in value.items()}
+
+
+SETTINGS = {
+    setting.key: setting
+    for setting in (
+        ProjectSetting(
+            "store", "folder or address", None,
+            "The store; a folder is relative to this file. Without it the nearest .bench upward.", _text, "BENCH_STORE",
+        ),
+        ProjectSetting(
+            "config", "text", None, "Config of new runs. Without it the git branch.", _text, "BENCH_CONFIG",
+        ),
+        ProjectSetting("floor", "share", 0.03, "Smallest change that counts, such as 3%.", _share, "BENCH_FLOOR"),
+        ProjectSetting(
+            "floors", "list of {metric, case, floor}", (),
+            "Floors of some metrics and cases, by patterns with * and ?; the last that fits counts.", _floors,
+        ),
+        ProjectSetting(
+            "metrics", "list of texts", (), "Metrics to compare and show. Without it all headline metrics.", _texts,
+            "BENCH_METRICS",
+        ),
+        ProjectSetting("tags", "table of texts", {}, "Tags of every new run.", _tags, "BENCH_TAGS"),
+        ProjectSetting(
+            "headline", " | ".join(STATISTICS), "median", "Statistic of a case's samples that `show` gives.", _statistic,
+            "BENCH_HEADLINE",
+        ),
+        ProjectSetting(
+            "machines", "table of lists of texts", {},
+            "Names of machine classes: name -> classes or processors that count as one, by patterns with * and ?.",
+            _machines,
+        ),
+        ProjectSetting(
+            "mappings", "folder", None,
+            "Folder of mappings: `ingest --map @NAME` reads NAME.toml there. It is relative to this file.", _text,
+            "BENCH_MAPPINGS",
+        ),
+    )
+}  # fmt: skip
+_OF_FOLDER = ("store", "mappings")  # values that are relative to the folder of the file
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """The file with a project's settings, read and checked."""
+
+    path: Path
+    values: Mapping[str, Any]
+
+
+def project_file(start: Path | None = None) -> ProjectFile | None:
+    """The nearest file with settings, from the working directory upward; bench.toml counts before pyproject.toml.
+
+    Raises:
+        BenchError: It is not valid TOML, or a key holds something else than it may.
+        UnknownName: It has a key that is none; the message suggests the nearest one.
+    """
+    start = start or Path.cwd()
+    for folder in (start, *start.parents):
+        for name in (OWN_FILE, SHARED_FILE):
+            try:
+                text = (folder / name).read_text(encoding="utf-8-sig")
+            except (OSError, UnicodeDecodeError):  # what cannot be read tells nothing
+                continue
+            if name == OWN_FILE or _TABLE.search(text):
+                return _parsed(folder / name, text)
+    return None
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(path: Path, text: str) -> ProjectFile:
+    import tomllib
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BenchError(f"{path} is not valid TOML: {error}.") from None
+    table = document if path.name == OWN_FILE else document["tool"]["bench"]
+    if not isinstance(table, dict):
+        raise BenchError(f"{path}: tool.bench is no table. Write its keys below [tool.bench].")
+    for key in table:
+        if key not in SETTINGS:
+            raise UnknownName("setting", key, SETTINGS, where=str(path), cure="List them with: bench settings")
+    values = {key: _checked(SETTINGS[key], value, str(path)) for key, value in table.items()}
+    for key in _OF_FOLDER:
+        if key in values and "://" not in values[key]:
+            values[key] = str(path.parent / Path(values[key]).expanduser())
+    return ProjectFile(path, values)
+
+
+def _checked(setting: ProjectSetting, value: Any, where: str) -> Any:
+    try:
+        return setting.read(value)
+    except ValueError:
+        raise BenchError(f"{where}: {setting.key} = {value!r} is no {setting.type}. {setting.meaning}") from None
+    except BenchError as error:
+        if isinstance(error, UnknownName):
+            raise
+        raise BenchError(f"{where}: {setting.key}: {error}") from None
+
+
+def find_setting(key: str) -> tuple[Any, str]:
+    """What holds for a key where no option says otherwise, and why: `$VARIABLE`, the path of a file, or `default`.
+
+    Raises:
+        BenchError: The variable or the file holds something else than it may.
+        KeyError: There is no such key.
+    """
+    setting = SETTINGS[key]
+    if setting.variable and (text := os.environ.get(setting.variable)):
+        return _checked(setting, text, f"${setting.variable}"), f"${setting.variable}"
+    file = project_file()
+    if file is not None and key in file.values:
+        return file.values[key], str(file.path)
+    return setting.default, DEFAULT
+
+
+def setting(key: str) -> Any:
+    """What holds for a key where no option says otherwise. Raises as `find_setting`."""
+    return find_setting(key)[0]
+
+
+def floor_of(metric: str | None, case: str, usual: float | None = None) -> float:
+    """The smallest change that counts for a metric of a case, as a fraction.
+
+    Args:
+        metric: Its name; None for a case without numbers.
+        case: Name of the case.
+        usual: What holds where no rule of `floors` fits; the setting `floor` if left out.
+    """
+    fitting = [rule.floor for rule in setting("floors") if rule.fits(metric or "", case)]
+    return fitting[-1] if fitting else setting("floor") if usual is None else usual
