@@ -92,7 +92,7 @@ def _judge(description: Description, significance: float, min_magnitude: float) 
         levels = Levels(description)
         levels.set_excursions_apart()
         # The least sure goes first, of the sure ones the smallest. Each joins two levels, so this ends when none is left.
-        while failing := [change for change in levels.changes() if not _counts(change, significance, min_magnitude)]:
+        while failing := [change for change in levels.changes() if not change.counts(significance, min_magnitude)]:
             levels.drop(
                 max(failing, key=lambda one: (one.p if one.p > significance else 0.0, -abs(one.magnitude or 0.0)))
             )
@@ -101,7 +101,7 @@ def _judge(description: Description, significance: float, min_magnitude: float) 
         found = [*lasting, *levels.excursions()]
         if description.slope:
             found = [*levels.tilt(), *(_tilted(change, description) for change in found)]
-    counted = [change for change in found if _counts(change, significance, min_magnitude)]
+    counted = [change for change in found if change.counts(significance, min_magnitude)]
     return sorted(counted, key=lambda change: (change.index, change.end))
 
 
@@ -111,10 +111,6 @@ def _tilted(change: ChangePoint, description: Description) -> ChangePoint:
     if description.proportional:
         return replace(change, before=change.before * math.exp(on), after=change.after * math.exp(on))
     return replace(change, before=change.before + on, after=change.after + on)
-
-
-def _counts(change: ChangePoint, significance: float, min_magnitude: float) -> bool:
-    return change.p <= significance and (change.magnitude is None or abs(change.magnitude) >= min_magnitude)
 
 
 def _two_levels(description: Description) -> ChangePoint:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .descriptions import Description, Scaled, cost_of, divide, fitted, price_of
 from .rhythms import period_of, without_rhythm
-from .segments import tamed
+from .segments import median_of, tamed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,29 +53,37 @@ def _described(series: Sequence["Floats"], significance: float, least: int) -> I
     for (i, period), (one, cost) in zip(periods.items(), _cheapest(adjusted, significance, least), strict=True):
         if cost + (period - 1) * math.log(len(series[i])) < plain[i][1]:
             plain[i] = one, cost
-    for i, (one, cost) in enumerate(plain):
-        plain[i] = _tilted(one, cost, significance, least)
-    yield from (one for one, _ in plain)
+    yield from _with_slopes(plain, significance, least)
 
 
-def _tilted(one: Description, cost: float, significance: float, least: int) -> tuple[Description, float]:
-    """Steps from a level that drifts all along, if that is cheaper than steps alone."""
+def _with_slopes(plain: Sequence[tuple[Description, float]], significance: float, least: int) -> Iterator[Description]:
+    """Each description, or steps from a level that drifts all along where these are cheaper than steps alone.
+
+    A series most of whose values equal the one before does not drift.
+    """
     import numpy as np
 
-    if len(one.changes) < 2 or one.walked is not None:
-        return one, cost
-    x, tilted, slope = one.x, one, 0.0
-    place = np.arange(len(x)) - (len(x) - 1) / 2
-    extra = price_of(len(x), significance) + (2 * float(one.calm.sum()) if one.proportional else 0.0)
+    best = list(plain)
+    tilted = {
+        i: one
+        for i, (one, _) in enumerate(plain)
+        if len(one.changes) >= 2 and one.walked is None and median_of(np.abs(np.diff(one.x))) > 0
+    }
+    slopes = dict.fromkeys(tilted, 0.0)
     for _ in range(TILTS):
-        slope += _slope(tilted)
-        ((tilted, cheaper),) = divide([Scaled.of(x - slope * place)], significance, least)
-        cheaper += extra
-        if not tilted.changes:
-            break
-        if cheaper < cost:
-            one, cost = replace(tilted, slope=slope, proportional=one.proportional), cheaper
-    return one, cost
+        flat = []
+        for i, one in tilted.items():
+            slopes[i] += _slope(one)
+            x = plain[i][0].x
+            flat.append(Scaled.of(x - slopes[i] * (np.arange(len(x)) - (len(x) - 1) / 2)))
+        divided = dict(zip(tilted, divide(flat, significance, least), strict=True))
+        tilted = {i: one for i, (one, _) in divided.items() if one.changes}
+        for i, one in tilted.items():
+            known, cost = plain[i][0], divided[i][1] + price_of(len(one.x), significance)
+            cost += 2 * float(known.calm.sum()) if known.proportional else 0.0
+            if cost < best[i][1]:
+                best[i] = replace(one, slope=slopes[i], proportional=known.proportional), cost
+    yield from (one for one, _ in best)
 
 
 def _slope(one: Description) -> float:

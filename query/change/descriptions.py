@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .segments import CLIP, RHOS, WIDEST, innovation, median_of, noise_of, partition, tamed
 
@@ -138,8 +138,8 @@ def _best(
     cost, rho, changes = best = min(described, key=lambda told: told[0])
     if walks:
         return cost, changes, rho, (), 0.0
-    tried = (described[1], best)  # one that noise is divided by most, the best one
-    cost, rho, changes = min((_with_drifts(y, told, least, price, lost) for told in tried), key=lambda told: told[0])
+    tried = [best] if best is described[1] else [described[1], best]  # the one with the most steps, the best one
+    cost, rho, changes = min((_with_drifts(y, one, least, price, lost) for one in tried), key=lambda one: one[0])
     turns, alternating = _alternating(one.plain, price)
     if turns and alternating < cost:
         return alternating, (), 0.0, turns, plain - alternating
@@ -167,6 +167,10 @@ def fitted(y: "Floats", changes: Sequence[Change]) -> "Floats":
     """Levels, and straight lines from one to the next in drifts, by least squares."""
     import numpy as np
 
+    if all(first == last for first, last in changes):
+        starts = [0, *(first for first, _ in changes)]
+        sizes = np.diff([*starts, len(y)])
+        return np.asarray(np.repeat(np.add.reduceat(y, starts) / sizes, sizes))
     knots = [0, *itertools.chain.from_iterable((first - 1, last) for first, last in changes), len(y) - 1]
     position = np.interp(np.arange(len(y)), knots, np.repeat(np.arange(len(changes) + 1), 2))
     level = position.astype(np.intp)
@@ -236,21 +240,29 @@ def _ramp(y: "Floats", least: int) -> Change | None:
         return None
     y = y - y.mean()
     sums, moments = np.cumsum(y), np.cumsum(y * np.arange(n))
-    start, stop, spacing = np.array([0]), np.array([n - 1]), n
+    start, stop, spacing = 0, n - 1, n
     while spacing > 1:  # an eighth of it is next, rounded up, which is less
         spacing = -(-spacing // (RAMP_GRID // 2))
-        around = spacing * np.arange(-RAMP_GRID // 2, RAMP_GRID // 2 + 1)
-        start, stop = (ends.ravel() for ends in np.meshgrid(start + around, stop + around))
-        allowed = (start >= 0) & (stop < n) & (stop - start >= steepest)
-        start, stop = start[allowed], stop[allowed]
-        length = stop - start
-        # the line u rises from 0 at start to 1 at stop: sums of u, of u² and of u y
-        u = n - 1 - stop + (length + 1) / 2
-        spread = n - 1 - stop + (length + 1) * (2 * length + 1) / (6 * length) - u * u / n
-        product = (moments[stop] - moments[start] - start * (sums[stop] - sums[start])) / length - sums[stop]
-        best = int(np.argmax(product * product / spread))
-        start, stop = start[best : best + 1], stop[best : best + 1]
-    return int(start[0]) + 1, int(stop[0])
+        starts, stops, length, spread = _lines(n, start, stop, spacing, steepest)
+        product = (moments[stops] - moments[starts] - starts * (sums[stops] - sums[starts])) / length - sums[stops]
+        best = int((product * product / spread).argmax())
+        start, stop = int(starts[best]), int(stops[best])
+    return start + 1, stop
+
+
+@functools.lru_cache(maxsize=1024)
+def _lines(n: int, start: int, stop: int, spacing: int, steepest: int) -> tuple[Any, ...]:
+    """Lines that rise from 0 to 1 around two places: their starts, stops, lengths, and sums of squares around their means."""
+    import numpy as np
+
+    around = spacing * np.arange(-RAMP_GRID // 2, RAMP_GRID // 2 + 1)
+    starts, stops = (ends.ravel() for ends in np.meshgrid(start + around, stop + around))
+    allowed = (starts >= 0) & (stops < n) & (stops - starts >= steepest)
+    starts, stops = starts[allowed], stops[allowed]
+    length = stops - starts
+    total = n - 1 - stops + (length + 1) / 2
+    squares = n - 1 - stops + (length + 1) * (2 * length + 1) / (6 * length)
+    return starts, stops, length, squares - total * total / n
 
 
 def _alternating(x: "Floats", price: float) -> tuple[list[int], float]:

@@ -2,7 +2,6 @@
 
 import datetime
 import math
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -175,14 +174,17 @@ def find(
         progress: Called with the number of series done.
     """
     examined = examine([one.values for one in series], progress=progress)
-    evidence = [min((change.p for change in one.changes()), default=1.0) for one in examined]
+    likely = [one.changes() for one in examined]
+    evidence = [min((change.p for change in changes), default=1.0) for changes in likely]
     judged = [p for one, p in zip(series, evidence, strict=True) if one.n >= LEAST_RUNS]
     passed = sum(rate <= fdr for rate in false_discovery_rates(judged))
     threshold = min(SIGNIFICANCE, fdr * passed / max(1, len(judged)))
     found = [
-        one.changes(threshold, min_magnitude) if p <= threshold else []
-        for one, p in zip(examined, evidence, strict=True)
-    ]
+        [] if p > threshold
+        else changes if all(change.counts(threshold, min_magnitude) for change in changes)
+        else one.changes(threshold, min_magnitude)
+        for one, changes, p in zip(examined, likely, evidence, strict=True)
+    ]  # fmt: skip
 
     rows = [row for one, changes in zip(series, found, strict=True) for row in _rows(one, changes)]
     if since is not None:
@@ -273,7 +275,7 @@ def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[floa
         return None
     ratio = change.after / change.before
     errors = [
-        (size / change.before) ** 2 * statistics.variance(before if few else level) / len(level)
+        (size / change.before) ** 2 * _variance(before if few else level) / len(level)
         for size, level in ((ratio, before), (1.0, after))
     ]
     if not sum(errors):  # both levels are exact
@@ -288,6 +290,12 @@ def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[floa
     )
     width = float(stdtrit(int(freedom), 0.975)) * math.sqrt(sum(errors))
     return change.magnitude - width, change.magnitude + width
+
+
+def _variance(values: Sequence[float]) -> float:
+    """Of a sample; statistics.variance counts in fractions, which takes twenty times as long."""
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
 def _note(change: ChangePoint, before: SeriesRun | None, after: SeriesRun) -> str | None:

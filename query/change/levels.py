@@ -38,6 +38,10 @@ class ChangePoint:
         """(after - before) / |before|; None where before is 0."""
         return (self.after - self.before) / abs(self.before) if self.before else None
 
+    def counts(self, significance: float, min_magnitude: float) -> bool:
+        """Whether it is sure and large enough."""
+        return self.p <= significance and (self.magnitude is None or abs(self.magnitude) >= min_magnitude)
+
 
 class Levels:
     """The levels of a series, the boundaries between them, and the excursions from them, with the tests of both."""
@@ -148,11 +152,9 @@ class Levels:
 
     def places(self, place: int) -> "NDArray[np.intp]":
         """Where the values of a level lie."""
-        import numpy as np
-
         start = self.boundaries[place - 1][1] if place else 0
         stop = self.boundaries[place][0] if place < len(self.boundaries) else len(self.x)
-        return start + np.flatnonzero(self.inside[start:stop])
+        return start + self.inside[start:stop].nonzero()[0]
 
     def _heights(self) -> list[float]:
         """The levels: those at a drift from a fit of all, others from their own values."""

@@ -38,7 +38,8 @@ def innovation(y: "Floats", rho: float) -> float:
     """Variance of what is new in each value of an AR(1) process, from successive differences, of which a step moves two."""
     import numpy as np
 
-    steps = np.abs(np.diff(y[1:] - rho * y[:-1]))
+    fresh = y[1:] - rho * y[:-1]
+    steps = np.abs(fresh[1:] - fresh[:-1])
     most = CLIP * 1.4826 * median_of(steps) or math.inf
     return max(float((np.minimum(steps, most) ** 2).sum()) / len(steps) / 2, STEADIEST)
 
@@ -116,7 +117,7 @@ def noise_of(x: "Floats") -> float:
     """
     import numpy as np
 
-    steps = np.abs(np.diff(x))
+    steps = np.abs(x[1:] - x[:-1])
     sigma = 1.4826 * median_of(steps) or math.sqrt(float(steps @ steps) / len(steps))
     return max(sigma / math.sqrt(2), STEADIEST)
 

@@ -484,3 +484,13 @@ def test_every_search_ends(seeds: Sequence[int]) -> None:
             for least in (0.05, (0.0, 0.01, 0.3, 10.0)[seed // 8 % 4]):
                 drops = 0
                 change_points(values, min_magnitude=least)
+
+
+def test_exact_levels_are_steps_and_no_drift() -> None:
+    """A ratio that repeats to the last digit but for a few runs: three steps, and no slope with a step after every few runs."""
+    values = [1.0617] * 16 + [1.0509] * 13 + [1.04] * 13 + [0.9881] * 8
+    values[11] = values[15] = 1.0619
+
+    assert [(change.kind, change.index) for change in change_points(values) if change.kind != "excursion"] == [
+        ("step", 16), ("step", 29), ("step", 42)
+    ]  # fmt: skip
