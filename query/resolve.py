@@ -1,7 +1,6 @@
 """Resolve names that users give: a run by id prefix, config, commit, day, tag, `latest` or path; values of a column."""
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +10,7 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.events import STATUSES
 from ..warehouse.schema import quote
-from .run_paths import labelled, runs_of_path
+from .run_paths import is_path, runs_of_path
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -52,7 +51,7 @@ def resolve_runs(warehouse: "Warehouse", name: str) -> list[str]:
     try:
         return named_runs(warehouse, name)
     except UnknownName:
-        if not os.path.exists(name) and labelled(name) is None:
+        if not is_path(name):
             raise
     return runs_of_path(warehouse, name)
 

@@ -1,28 +1,79 @@
-"""Runs that are named by a path: those that were loaded from the files there, found by their content."""
+"""Runs that are named by a path: those that were loaded from the files there, found by their content, or read in place."""
 
 import contextlib
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..warehouse.errors import BenchError
+from ..warehouse.store import Store
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 
-def labelled(text: str) -> tuple[str, str] | None:
-    """NAME and PATH of `NAME:PATH`, split at the first colon that is followed by a path."""
-    places = (i for i, character in enumerate(text) if character == ":" and i and os.path.exists(text[i + 1 :]))
-    place = next(places, None)
-    return None if place is None else (text[:place], text[place + 1 :])
+@dataclass(frozen=True, slots=True)
+class ReadInPlace:
+    """A part of a side: how it is called, its runs where a store holds them, and how many more its config has there."""
+
+    name: str
+    runs: tuple[str, ...] | None = None  # None: those that were read from the files there
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredStore(Store):
+    """A store in a temporary folder, with what a question asks about in place of `of`: see `in_place.gathered`."""
+
+    of: str = ""
+    places: Mapping[str, ReadInPlace] = field(
+        default_factory=dict, hash=False, compare=False
+    )  # by the text of the part
+
+    def __str__(self) -> str:
+        return self.of
+
+
+def place_of(warehouse: "Warehouse", text: str) -> ReadInPlace | None:
+    """What a part of a side was read from, if it was read in place."""
+    return warehouse.store.places.get(text) if isinstance(warehouse.store, GatheredStore) else None
+
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9]+://\S+")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is written as the address of a bucket, such as s3://bucket/prefix."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is a path that exists or an address, or NAME: and one of these."""
+    path = label_and_path(text)[1]
+    return os.path.exists(path) or is_address(path)
+
+
+def label_and_path(text: str) -> tuple[str | None, str]:
+    """NAME and PATH of `NAME:PATH`, split at the first colon that is followed by a path or an address; else None and the text."""
+    if not os.path.exists(text) and not is_address(text):
+        for place, character in enumerate(text):
+            if character == ":" and place and (os.path.exists(text[place + 1 :]) or is_address(text[place + 1 :])):
+                return text[:place], text[place + 1 :]
+    return None, text
 
 
 def runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
-    """The runs loaded from the files at a path, found by content; if several configs loaded them, those of the last."""
-    label, path = (None, text) if os.path.exists(text) else labelled(text) or (None, text)
+    """The runs loaded from the files at a path, found by content; if several configs loaded them, those of the last.
+
+    Of another store that was gathered they are the runs that were meant there.
+    """
+    if (place := place_of(warehouse, text)) and place.runs is not None:
+        return [*place.runs]
+    label, path = label_and_path(text)
     query = "SELECT sha256, end_byte, source_id FROM sources WHERE config = coalesce(?, config)"
     known = {(sha256, end): source for sha256, end, source in warehouse.rows(query, [label])}
     folders = os.walk(path)  # nothing of what is no folder, or cannot be read

@@ -1,5 +1,6 @@
 """Options of charts: the parameters of a chart's `draw`, and the options of output that every chart has."""
 
+import contextlib
 import inspect
 import os
 import re
@@ -108,9 +109,6 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
         output: tuple[str, ...], fmt: str | None, ppi: float, font: str | None, look: str | None, store: Store,
         named: tuple[str, ...] = (), **options: Any,
     ) -> None:  # fmt: skip
-        if sides := _sides(named, options):
-            _ingest_paths(store, sides)
-
         def drawn(warehouse: "Warehouse") -> "Figure":
             if confined:
                 from ..query.ask import shut_in
@@ -120,7 +118,8 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
                 _name(warehouse, named, options)
             return draw(warehouse, **options)
 
-        _deliver(drawn, store, output, fmt, ppi, font, look)
+        with _sides_in_place(store, _sides(named, options), every=bool(options.get("all_runs"))) as held:
+            _deliver(drawn, held, output, fmt, ppi, font, look)
 
     command.params[:0] = map(_parameter, parameters)
     if any(parameter.name == "configs" for parameter in parameters):
@@ -173,12 +172,16 @@ def _name(warehouse: "Warehouse", named: Sequence[str], options: dict[str, Any])
         options["runs"] = (*options["runs"], *runs)
 
 
-def _ingest_paths(store: Store, named: Sequence[str]) -> None:
-    """Load what is no name of a config but a path."""
-    from ..ingest.command import ingest_path
-    from ..query.comparison.sides import ingest_folders
+def _sides_in_place(store: Store, named: Sequence[str], *, every: bool) -> "contextlib.AbstractContextManager[Store]":
+    """A store that also has what is no name of a config but a path."""
+    from ..query.comparison.sides import sides_in_place
 
-    ingest_folders(store, named, notify, ingest_path)
+    def ingest(target: Store, path: str) -> None:
+        from ..ingest.command import ingest_path
+
+        ingest_path(target, path)
+
+    return sides_in_place(store, named, notify, ingest, all_runs=every)
 
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:
@@ -209,8 +212,6 @@ def _deliver(
     look: str | None,
 ) -> None:
     """Start the renderer, query the warehouse, and write every file; without files draw on standard output."""
-    import contextlib
-
     from .output import files
     from .output.provenance import sentence
 

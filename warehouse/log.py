@@ -237,9 +237,13 @@ class EventLog:
         """Journals not sealed yet, their writers alive or gone."""
         return sorted(self.store.journals.glob("*.journal"))
 
+    def abandoned(self) -> Iterator[Path]:
+        """Journals that wait to be sealed, their writers gone."""
+        return filter(_is_abandoned, self.journals())
+
     def is_unfinished(self) -> bool:
         """Whether a journal waits to be sealed, its writer gone, or archived files to be removed."""
-        return os.path.lexists(self.store.root / ARCHIVING) or any(map(_is_abandoned, self.journals()))
+        return os.path.lexists(self.store.root / ARCHIVING) or any(self.abandoned())
 
     def recover(self, *, force: bool = False) -> tuple[list[Path], dict[str, str]]:
         """Seal every journal whose writer is gone, and clean up after killed processes; the caller holds the lock.

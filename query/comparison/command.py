@@ -60,7 +60,8 @@ def compare(
 
     A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1: its newest run
     with its repeats, which are the other runs of the same config and clean commit. Names joined by + are pooled. A
-    side may also be a folder of results, PATH or NAME:PATH, which is ingested first.
+    side may also be a file or folder of results, another store or a bucket, PATH or NAME:PATH; of a store NAME is a
+    run there, else latest. These are read in place: nothing is stored.
 
     FASTER, SLOWER (BETTER, WORSE for what is no time and no rate) changed by the floor or more, beyond noise; of all
     such verdicts a share of --fdr is false. SAME did not, UNSURE may have. ADDED and REMOVED were measured on one
@@ -77,6 +78,7 @@ def compare(
         bench compare A B --slo ttft=200 tpot=50
         bench compare latest~1 latest --metrics latency --format markdown
         bench compare A:profiles/a B:profiles/b --where 'parameters={"tokens":"all"}'
+        bench compare main:s3://team/bench .bench
     """
     from ...warehouse.database import Warehouse
     from ..higher_rooms import higher_rooms
@@ -84,7 +86,7 @@ def compare(
     from .compare import exit_code
     from .render import SPARE, document, render, sentences, shown
     from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
-    from .sides import find_sides, ingest_folders
+    from .sides import find_sides, sides_in_place
 
     limits = read_limits(slo)
     if slo and (suites or backends or models or pairs):
@@ -96,8 +98,11 @@ def compare(
             raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
         value = re.sub(r'("tokens":"\d+)-', r"\1–", value)  # a bin of scheduler steps, typed without its dash
         where.setdefault(column.strip(), []).append(value)
-    ingest_folders(store, (base, candidate), notify, higher_rooms().ingest_path)
-    with Warehouse.open(store) as warehouse:
+    ingest_path = higher_rooms().ingest_path
+    with (
+        sides_in_place(store, (base, candidate), notify, ingest_path, all_runs=all_runs) as held,
+        Warehouse.open(held) as warehouse,
+    ):
         sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
         if slo:
             served = compare_served(warehouse, *sides, limits, floor=floor, fdr=fdr, metrics=metrics)

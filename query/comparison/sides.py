@@ -1,14 +1,16 @@
 """Sides of a comparison: their names and their runs."""
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.store import Notify, Store
+from ..in_place import IngestPath, gathered
 from ..resolve import named_runs, resolve_run, resolve_runs
-from ..run_paths import labelled, runs_of_path
+from ..run_paths import is_path, place_of, runs_of_path
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -23,28 +25,32 @@ class Side:
     others: int = 0
 
 
-def ingest_folders(
-    store: Store, texts: Sequence[str], notify: Notify, ingest_path: Callable[[Store, str], None]
-) -> None:
-    """Ingest each side that is not a name but a folder or file of results, `PATH` or `NAME:PATH`.
+@contextlib.contextmanager
+def sides_in_place(
+    store: Store, texts: Sequence[str], notify: Notify, ingest_path: IngestPath, *, all_runs: bool = False
+) -> Iterator[Store]:
+    """For a `with` block: a store that holds each side; `store` is never written.
 
-    A path that was ingested before costs a hash.
+    It is `store` itself where all sides are names of runs in it. A side may also be a file or folder of results, another
+    store or a bucket, `PATH` or `NAME:PATH`: these are read into a store of the block's own.
 
     Args:
-        store: Where to load it; created if missing.
+        store: The user's store; it need not exist.
         texts: Sides as given.
-        notify: Called with a sentence for each path that is ingested, and for each name that is also a path.
-        ingest_path: Ingests one path into the store.
+        notify: Called with a sentence for what cannot be read, and for each name that is also a path.
+        ingest_path: Reads one path into a store.
+        all_runs: Of another store take every run that a name means.
 
     Raises:
-        BenchError: A path cannot be ingested.
+        BenchError: A path cannot be read.
     """
-    for part in _to_load(store, texts, notify):
-        notify(f"{part} is no name of a run but a path: loading it")
-        try:
-            ingest_path(store, part)
-        except BenchError as error:
-            raise BenchError(f"{part} could not be loaded: {error}") from error
+    paths, names = _paths_and_names(store, texts, notify)
+
+    def meant(warehouse: "Warehouse", name: str) -> tuple[str, ...]:
+        return runs_of(warehouse, name, all_runs)
+
+    with gathered(store, paths, names, meant, ingest_path, notify) as found:
+        yield found
 
 
 def find_sides(
@@ -54,7 +60,7 @@ def find_sides(
 
     A name means its newest run and its repeats: the other runs of the same config that measured the same known and clean
     commit, or shared its plan (`bench measure models --fleet`). Where that puts a run on both sides, repeats are left out.
-    A path means the runs that `ingest_folders` made of it. Names joined by `+` are pooled.
+    A path means the runs that were loaded from it, or read in place (`sides_in_place`). Names joined by `+` are pooled.
 
     Args:
         warehouse: Where to look.
@@ -67,26 +73,27 @@ def find_sides(
         UnknownName: No run answers to a name.
         BenchError: Both sides are the same runs, or share some.
     """
-    sides = [Side(text, runs_of(warehouse, text, all_runs)) for text in (base, candidate)]
+    texts = base, candidate
+    sides = [Side(_called(warehouse, text), runs_of(warehouse, text, all_runs)) for text in texts]
     if set(sides[0].runs) & set(sides[1].runs) and not all_runs:
-        sides = [Side(text, runs_of(warehouse, text, repeats=False)) for text in (base, candidate)]
+        sides = [
+            replace(side, runs=runs_of(warehouse, text, repeats=False)) for side, text in zip(sides, texts, strict=True)
+        ]
         if notify and not set(sides[0].runs) & set(sides[1].runs):
             notify(
                 f"{base} and {candidate} repeat each other (same config, same commit): only the runs named are compared"
             )
     if shared := set(sides[0].runs) & set(sides[1].runs):
         raise BenchError(f"run {min(shared)} is on both sides. Name two different ones; list them with: bench runs")
-    return _with_others(warehouse, *sides), _with_others(warehouse, *reversed(sides))
+    first, second = sides
+    return _with_others(warehouse, first, base, second), _with_others(warehouse, second, candidate, first)
 
 
 def configs_of(warehouse: "Warehouse", texts: Iterable[str]) -> tuple[tuple[str, ...], bool]:
-    """The configs that are meant, and whether any is by a path: that of the runs that `ingest_folders` made of it.
-
-    Any other text is a name.
-    """
+    """The configs that are meant, and whether any is by a path: that of its runs. Any other text is a name."""
     configs, paths = [], False
     for text in texts:
-        if _is_path(text) and not _is_name(warehouse, text):
+        if is_path(text) and (place_of(warehouse, text) or not _is_name(warehouse, text)):
             query, paths = "SELECT config FROM run_summaries WHERE run_id = ?", True
             ((text,),) = warehouse.rows(query, [runs_of_path(warehouse, text)[0]])
         configs.append(text)
@@ -97,7 +104,7 @@ def runs_of(warehouse: "Warehouse", text: str, all_runs: bool = False, *, repeat
     """The runs of a side, each once, the newest of each name first: as `find_sides` says."""
     runs: list[str] = []
     for part in _parts(warehouse, text):
-        if _is_path(part) and not _is_name(warehouse, part):
+        if place_of(warehouse, part) or (is_path(part) and not _is_name(warehouse, part)):
             runs += runs_of_path(warehouse, part)
         elif all_runs:
             runs += resolve_runs(warehouse, part)
@@ -107,7 +114,13 @@ def runs_of(warehouse: "Warehouse", text: str, all_runs: bool = False, *, repeat
     return tuple(dict.fromkeys(runs))
 
 
-def _with_others(warehouse: "Warehouse", side: Side, opposite: Side) -> Side:
+def _called(warehouse: "Warehouse", text: str) -> str:
+    """A side as answers call it: its paths and addresses by their short names."""
+    places = [place_of(warehouse, part) for part in _parts(warehouse, text)]
+    return "+".join(place.name for place in places if place) if all(places) else text
+
+
+def _with_others(warehouse: "Warehouse", side: Side, text: str, opposite: Side) -> Side:
     """The side, and how many runs of the configs it names are not in it, unless the opposite side has some."""
     query = """
         SELECT count(*)
@@ -115,8 +128,10 @@ def _with_others(warehouse: "Warehouse", side: Side, opposite: Side) -> Side:
         WHERE list_contains(?::VARCHAR[], config) AND NOT list_contains(?::VARCHAR[], run_id)
             AND config NOT IN (SELECT config FROM run_summaries WHERE list_contains(?::VARCHAR[], run_id))
     """
-    [(count,)] = warehouse.rows(query, [_parts(warehouse, side.name), [*side.runs], [*opposite.runs]])
-    return replace(side, others=count)
+    places = {part: place_of(warehouse, part) for part in _parts(warehouse, text)}
+    here = [part for part, place in places.items() if place is None]
+    [(count,)] = warehouse.rows(query, [here, [*side.runs], [*opposite.runs]])
+    return replace(side, others=count + sum(place.others for place in places.values() if place))
 
 
 def _repeats(warehouse: "Warehouse", run_id: str) -> list[str]:
@@ -124,27 +139,29 @@ def _repeats(warehouse: "Warehouse", run_id: str) -> list[str]:
     return [other for (other,) in warehouse.rows(query, [run_id])]
 
 
-def _to_load(store: Store, texts: Iterable[str], notify: Notify) -> list[str]:
-    """The parts that are paths and not names; a part that is both is taken as a name, with a notice."""
+def _paths_and_names(store: Store, texts: Iterable[str], notify: Notify) -> tuple[list[str], list[str]]:
+    """The parts that are paths, and those that are names; a part that is both is taken as a name, with a notice."""
     from ...warehouse.database import Warehouse
 
+    if not any(is_path(part) for text in texts for part in _parts(None, text)):
+        return [], []  # nothing to tell apart: whoever resolves them opens the store
     if not store.may_hold():
-        return [part for text in texts for part in _parts(None, text) if _is_path(part)]
-    found = []
+        parts = [part for text in texts for part in _parts(None, text)]
+        return [part for part in parts if is_path(part)], [part for part in parts if not is_path(part)]
+    paths: list[str] = []
+    names: list[str] = []
     with Warehouse.open(store) as warehouse:
         for part in [part for text in texts for part in _parts(warehouse, text)]:
-            if not _is_path(part):
-                continue
-            if not _is_name(warehouse, part):
-                found.append(part)
-            elif os.path.exists(part):
+            is_name = not is_path(part) or _is_name(warehouse, part)
+            (names if is_name else paths).append(part)
+            if is_name and os.path.exists(part):
                 notify(f"{part} is taken for the name of a run; for the path write {os.path.join('.', part)}")
-    return found
+    return list(dict.fromkeys(paths)), names
 
 
 def _parts(warehouse: "Warehouse | None", text: str) -> list[str]:
     """The names that a side joins with `+`; a name or path that exists as a whole may contain a `+`."""
-    if _is_path(text) or (warehouse is not None and _is_name(warehouse, text)):
+    if is_path(text) or (warehouse is not None and _is_name(warehouse, text)):
         return [text]
     return [part for part in text.split("+") if part] or [text]
 
@@ -157,7 +174,3 @@ def _is_name(warehouse: "Warehouse", text: str) -> bool:
     except BenchError:  # it is one, but not of a single run: that is told when it is resolved; or there are no runs
         return bool(warehouse.rows("SELECT 1 FROM run_summaries LIMIT 1"))
     return True
-
-
-def _is_path(text: str) -> bool:
-    return os.path.exists(text) or labelled(text) is not None

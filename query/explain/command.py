@@ -102,15 +102,20 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
     """
     from ...warehouse.database import Warehouse
     from ..comparison.environments import COLUMNS, facts, render, sentence
-    from ..comparison.sides import find_sides
+    from ..comparison.sides import find_sides, sides_in_place
+    from ..higher_rooms import higher_rooms
 
-    with Warehouse.open(store) as warehouse:
-        found = facts(warehouse, *(side.runs for side in find_sides(warehouse, base, candidate, notify=notify)))
+    with (
+        sides_in_place(store, (base, candidate), notify, higher_rooms().ingest_path) as held,
+        Warehouse.open(held) as warehouse,
+    ):
+        sides = find_sides(warehouse, base, candidate, notify=notify)
+        found = facts(warehouse, *(side.runs for side in sides))
         if fmt not in ("table", "markdown"):
             rows = [[fact.kind, fact.field, fact.base, fact.candidate, fact.same] for fact in found]
             write_rows(COLUMNS, rows, fmt, output)
             return
-        write_rows(*render(found, base, candidate), fmt, output)
+        write_rows(*render(found, *(side.name for side in sides)), fmt, output)
         notify(sentence(found))
 
 

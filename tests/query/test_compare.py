@@ -1,5 +1,7 @@
 """Sides and comparisons: names mean runs and their repeats, folders are loaded, and people read what matters first."""
 
+import contextlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +9,12 @@ import pytest
 from bench.ingest.command import ingest_path
 from bench.query.comparison.compare import compare, exit_code
 from bench.query.comparison.render import document, render, sentences, shown
-from bench.query.comparison.sides import Side, find_sides, ingest_folders
+from bench.query.comparison.sides import Side, find_sides, sides_in_place
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
+from bench.warehouse.load import load
+from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run, timing
@@ -127,35 +131,118 @@ def profile(folder: Path, factor: float) -> Path:
     return folder
 
 
-def test_folders_are_loaded_and_known_again_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PATH and NAME:PATH, into a store that is made for them; the second time nothing is new. Odd names are harmless."""
+def found_in_place(
+    store: Store, *texts: str, **options: Any
+) -> tuple[list[str], tuple[Side, Side], list[tuple[Any, ...]]]:
+    """What is said, the sides, and the configs of the store in which they were found."""
+    said: list[str] = []
+    with sides_in_place(store, texts, said.append, ingest_path, **options) as held, Warehouse.open(held) as warehouse:
+        found = find_sides(warehouse, *texts, **options)
+        return said, found, warehouse.rows("SELECT config FROM runs ORDER BY config")
+
+
+def test_folders_are_read_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PATH and NAME:PATH, without a store, and nothing is made. Odd names are harmless."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bench.py").write_text("raise SystemExit('a module of the working directory ran')")
     store = Store.find(tmp_path / "store")
     base, candidate = str(profile(tmp_path / "it's; --$(x)", 1)), f"-B:{profile(tmp_path / 'b', 2)}"
-    said: list[str] = []
-    found = []
-    for _ in range(2):
-        ingest_folders(store, (base, candidate), said.append, ingest_path)
-        with Warehouse.open(store) as warehouse:
-            found.append(find_sides(warehouse, base, candidate))
-            configs = warehouse.rows("SELECT config FROM runs ORDER BY config")
 
-    assert found[0] == found[1]
-    assert [len(side.runs) for side in found[0]] == [1, 1]
+    said, found, configs = found_in_place(store, base, candidate)
+
+    assert [(side.name, len(side.runs)) for side in found] == [("it's; --$(x)", 1), ("-B", 1)]
     assert configs == [("-B",), ("it's; --$(x)",)]
-    assert said[:2] == [f"{each} is no name of a run but a path: loading it" for each in (base, candidate)]
+    assert said == []
+    assert not store.root.exists()
+
+
+def test_what_the_store_knows_by_content_is_found_there(tmp_path: Path) -> None:
+    """A folder that was ingested, also as another config, is its run; one that was not is read beside the store's runs."""
+    store = Store.find(tmp_path / "store")
+    one, two, new = (str(profile(tmp_path / name, factor)) for factor, name in enumerate(("one", "two", "new"), 1))
+    ingest_path(store, f"A:{one}")
+    ingest_path(store, two)
+    before = contents(store.root)
+
+    _, found, configs = found_in_place(store, one, "two")
+    _, with_new, more = found_in_place(store, "A", new)
+
+    assert configs == [("A",), ("two",)]
+    assert found[0].runs == with_new[0].runs
+    assert more == [("A",), ("new",), ("two",)]
+    assert contents(store.root) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def recorded(folder: Path, *runs: str) -> Store:
+    """A store with runs of the config `main`, one after the other, outside of any repository."""
+    folder.mkdir(parents=True)
+    for run_id in runs:
+        with contextlib.chdir(folder), record("main", store=folder, run_id=run_id) as recorder:
+            for i in range(10):
+                recorder.case("m").timing(1000 + i)
+    return Store(folder)
+
+
+def test_other_stores_are_read_in_place(tmp_path: Path) -> None:
+    """A store is its newest run, NAME:STORE a run there; runs of one name in both are told apart. No store is written."""
+    mine, base, candidate = (tmp_path / name / ".bench" for name in ("mine", "a", "b"))
+    stores = [recorded(mine, "m1"), recorded(base, "a1", "a2"), recorded(candidate, "a1", "b1")]
+    load(stores[0])
+    before = [contents(store.root) for store in stores]
+
+    _, found, _ = found_in_place(stores[0], str(base), str(candidate))
+    _, named, _ = found_in_place(stores[0], f"main~1:{base}", f"main:{base}")
+    _, of_folders, _ = found_in_place(stores[0], str(base.parent), "main")
+    _, every, _ = found_in_place(Store(tmp_path / "none"), f"main:{base}", f"b1:{candidate}", all_runs=True)
+
+    assert [(side.name, side.runs) for side in found] == [("a", ("a2",)), ("b", ("b1",))]
+    assert [(side.name, side.runs) for side in named] == [("main~1", ("a1",)), ("main", ("a2",))]
+    assert [(side.name, side.runs) for side in of_folders] == [("a", ("a2",)), ("main", ("m1",))]
+    assert [(side.name, side.runs) for side in every] == [("main of a", ("a2", "a1")), ("b1 of b", ("b1",))]
+    assert [contents(store.root) for store in stores] == before
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_side_of_another_store_says_what_else_there_is(tmp_path: Path) -> None:
+    """More runs of its config, and which runs there are where none answers to the name."""
+    base = recorded(tmp_path / "a" / ".bench", "a1", "a2").root
+    store = recorded(tmp_path / "mine", "m1")
+
+    _, found, _ = found_in_place(store, f"main:{base}", "main")
+
+    assert [side.others for side in found] == [1, 0]
+    with pytest.raises(UnknownName, match=r"no run 'mian' in .*a/\.bench\. Nearest: 'main'"):
+        found_in_place(store, f"mian:{base}", "main")
+
+
+def test_what_a_killed_process_left_in_another_store_counts(tmp_path: Path) -> None:
+    """Its journal is read, and stays where it is."""
+    base = tmp_path / "a"
+    if not (child := os.fork()):
+        recorder = record("main", store=base, run_id="a1")
+        recorder.case("m").timing(1000)
+        os._exit(9)
+    os.waitpid(child, 0)
+    before = contents(base)
+    _, found, _ = found_in_place(recorded(tmp_path / "mine", "m1"), str(base), "main")
+
+    assert before and contents(base) == before
+    assert [side.runs for side in found] == [("a1",), ("m1",)]
 
 
 @pytest.mark.exhaustive
 def test_a_file_that_grew_is_known_by_its_beginning(tmp_path: Path) -> None:
     """What was loaded of it is its side, also while its writer is at work; other files beside it do no harm."""
-    store, folders = (
-        Store.find(tmp_path / "store"),
-        [profile(tmp_path / name, factor) for name, factor in (("a", 1), ("b", 2))],
-    )
+    store = Store.find(tmp_path / "store")
+    folders = [profile(tmp_path / name, factor) for name, factor in (("a", 1), ("b", 2))]
     texts = list(map(str, folders))
-    ingest_folders(store, texts, lambda _: None, ingest_path)
+    for text in texts:
+        ingest_path(store, text)
     with (folders[0] / "steps_0.jsonl").open("a") as file:
         file.write('{"batch_id": 64, "chunk')
     (folders[0] / "notes.txt").write_text("no benchmark")
@@ -170,22 +257,21 @@ def test_a_name_that_is_a_path_too_is_a_name(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     profile(tmp_path / "a", 1)
     store = Store.find(tmp_path / "store")
-    ingest_folders(store, ("a",), lambda _: None, ingest_path)
-    said: list[str] = []
+    ingest_path(store, "a")
+    profile(tmp_path / "b" / "a", 2)
 
-    ingest_folders(store, ("a", "./a"), said.append, ingest_path)
+    said, found, _ = found_in_place(store, "a", "b/a")
 
-    assert said == [
-        "a is taken for the name of a run; for the path write ./a", "./a is no name of a run but a path: loading it",
-    ]  # fmt: skip
+    assert said == ["a is taken for the name of a run; for the path write ./a"]
+    assert [side.name for side in found] == ["a", "b/a"]
 
 
-def test_a_folder_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     """With what `bench ingest` says about it."""
     (tmp_path / "empty").mkdir()
 
-    with pytest.raises(BenchError, match="could not be loaded"):
-        ingest_folders(Store.find(tmp_path / "store"), (str(tmp_path / "empty"),), lambda _: None, ingest_path)
+    with pytest.raises(BenchError, match="could not be read"):
+        found_in_place(Store.find(tmp_path / "store"), str(tmp_path / "empty"), str(profile(tmp_path / "a", 1)))
 
 
 def mixed() -> Any:

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.ingest.command import ingest_path
 from bench.viz.command import CHARTS, viz
 from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
+from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 from ..exhaustive import exhaustive
@@ -46,7 +48,7 @@ def test_configs_are_given_the_natural_way(store: Path) -> None:
     ]
 
 
-def test_configs_are_named_without_the_option_and_paths_are_loaded(store: Path, tmp_path: Path) -> None:
+def test_configs_are_named_without_the_option_and_paths_are_read_in_place(store: Path, tmp_path: Path) -> None:
     """`A B`, a folder by its name, and a folder with a name of its own; what is no path and no config is an error."""
     for folder in ("first", "second"):
         (tmp_path / folder).mkdir()
@@ -55,11 +57,11 @@ def test_configs_are_named_without_the_option_and_paths_are_loaded(store: Path, 
 
     assert invoke(store, "B", "--configs", "A").stderr.splitlines()[0].startswith("B: read 60")
     new = tmp_path / "store"
-    loaded = invoke(new, tmp_path / "first", f"mine:{tmp_path / 'second'}")
-    assert [line.split(":")[0] for line in loaded.stderr.splitlines()[-2:]] == ["first", "mine"]
-    assert "mine: read 40" in invoke(new, f"mine:{tmp_path / 'second'}").stderr
+    drawn = invoke(new, tmp_path / "first", f"mine:{tmp_path / 'second'}")
+    assert [line.split(":")[0] for line in drawn.stderr.splitlines()[-2:]] == ["first", "mine"]
+    assert not new.exists()
     with pytest.raises(UnknownName, match="no config 'third'"):
-        invoke(new, "third")
+        invoke(store, "third")
 
 
 @pytest.mark.exhaustive
@@ -70,15 +72,17 @@ def test_a_path_means_the_runs_that_it_became(store: Path, tmp_path: Path) -> No
         lines = map(json.dumps, steps(length, token_budget=256, seed=length))
         (tmp_path / day / "profile_0.jsonl").write_text("\n".join(lines))
     one, two = (f"mine:{tmp_path / day}" for day in ("day-1", "day-2"))
-    empty = tmp_path / "empty"
+    (tmp_path / "nothing").mkdir()
+    new = tmp_path / "store"
 
-    assert "mine: read 70" in invoke(empty, one, two).stderr
-    assert [line.split(" · ")[0] for line in invoke(empty, one, "mine").stderr.splitlines()][-1] == "mine: read 70"
-    assert "mine: read 30" in invoke(empty, one).stderr
-    assert "mine: read 40" in invoke(empty, "mine").stderr
+    assert "mine: read 70" in invoke(tmp_path / "empty", one, two).stderr
+    ingest_path(Store(new), two)
+    assert [line.split(" · ")[0] for line in invoke(new, one, "mine").stderr.splitlines()][-1] == "mine: read 70"
+    assert "mine: read 30" in invoke(new, one).stderr
+    assert "mine: read 40" in invoke(new, "mine").stderr
 
-    with pytest.raises(BenchError, match="could not be loaded"):
-        invoke(tmp_path / "new", tmp_path)
+    with pytest.raises(BenchError, match="could not be read"):
+        invoke(tmp_path / "none", tmp_path / "nothing")
     sides = [
         str(tmp_path / "day-1"),
         str(tmp_path / "day-2"),
