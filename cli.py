@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "cases": (".query.command", "cases", "List cases and how each ended."),
     "sources": (".query.command", "sources", "List imported files with their accounting."),
     "rejects": (".query.command", "rejects", "List records that could not be read, and why."),
-    "show": (".query.command", "show", "Show one run: environment, cases, outcomes."),
+    "show": (".query.contents.command", "show", "What is in a run: each case with its value and interval."),
     "explain": (".query.explain.command", "explain", "Trace a figure to its SQL, samples and files."),
     "env-diff": (".query.explain.command", "env_diff", "What differs between the environments of two sides."),
     "plan": (".query.explain.command", "plan", "How many runs it takes to see a change of a given size."),

@@ -155,6 +155,12 @@ def _show(report: IngestReport, store: Store) -> None:
         _notify("Rejected records are kept with file, line and reason; see them with: bench rejects")
     if not rows and not report.recovered and not report.copied:
         _notify(f"nothing new for {store}")
+    if report.runs:
+        from ..query.contents.command import show_first
+        from ..warehouse.database import Warehouse
+
+        with Warehouse.open(store) as warehouse:
+            show_first(warehouse, report.runs)
 
 
 def _show_plan(report: IngestReport) -> None:

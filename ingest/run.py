@@ -61,6 +61,7 @@ class IngestReport:
     lines: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     plan: IngestPlan = field(default_factory=IngestPlan)
+    runs: list[str] = field(default_factory=list)  # of which anything was loaded
     recovered: int = 0  # journals of processes that died
     copied: int = 0  # files of other stores
 
@@ -124,6 +125,7 @@ def ingest(
                     report.notes.append(_still_forgotten(len(loader.left_forgotten)))
         report.lines = [_line(item, tallies) for item in plan.items]
         report.notes += _notes(parts, tallies)
+        report.runs = sorted({run for part in parts for run in tallies[part.source_id].shares or [part.run_id]})
         if options is not None and options.engine and any(item.known_lines for item in plan.items):
             report.notes.append(KNOWN_SPAN)
         return report

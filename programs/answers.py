@@ -47,7 +47,8 @@ ANSWERS = {
     "cases": _of("case_outcomes"),
     "sources": _of("source_files"),
     "rejects": _of("rejected_records"),
-    "show": _of("run_details"),
+    "show": JsonAnswer(("case_results",), version=2),
+    "show --details": _of("run_details"),
     "explain": _of(*(f"explain ({kind})" for kind in (
         "samples", "values", "memory", "steps", "outcomes", "mean of a run", "mean of two sides"
     ))),

@@ -1,4 +1,4 @@
-"""Commands that ask: sql, views, speedups, runs, configs, cases, sources, rejects, show."""
+"""Commands that ask: sql, views, speedups, runs, configs, cases, sources, rejects."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..warehouse.console.fitting import wide_option, write_fitted
-from ..warehouse.console.numbers import counted
 from ..warehouse.console.options import Command, Values, format_option, notify, store_option
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError, NothingToShow
@@ -31,6 +30,9 @@ runs_option: Callable[[Any], Any] = click.option(
 configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
 suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
 backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
+where_option: Callable[[Any], Any] = click.option(
+    "--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column."
+)
 models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
 limit_option: Callable[[Any], Any] = click.option(
     "--limit", type=click.IntRange(0), help="Show at most this many rows."
@@ -289,45 +291,6 @@ def rejects(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -
         bench rejects --limit 20
     """
     _list(store, "rejected_records", {"config": configs}, fmt, order="config, path, line", limit=limit)
-
-
-@click.command(cls=Command)
-@click.argument("run", default="latest")
-@format_option
-@store_option
-def show(run: str, fmt: str, store: Store) -> None:
-    """Show one run: what it was, where it ran, and how its cases ended.
-
-    RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, a path that was ingested, or
-    latest; latest~1 is the one before.
-
-    \b
-        bench show latest
-        bench show main~1 --format json
-    """
-    from ..warehouse.database import Warehouse
-    from ..warehouse.events import LARGEST
-    from .pasteable_sql import paste, text_literal
-    from .tables import select
-
-    with Warehouse.open(store) as warehouse:
-        details = select(warehouse, "run_details", {"run_id": [run]})
-        if fmt != "table":
-            write(details, fmt)
-            return
-        facts = [fact for row in details.rows for fact in zip(details.columns, row, strict=True) if fact[1] is not None]
-        write_rows(["field", "value"], [(name, str(value)) for name, value in facts], fmt)
-        found = select(warehouse, "case_outcomes", {"run_id": [run]}, columns=_FOR_PEOPLE["case_outcomes"][1:])
-        if rows := list(found.rows):
-            click.echo()
-            write_rows(*without_empty(found.columns, rows), fmt)
-        own = text_literal(dict(facts)["run_id"])
-        large = f"FROM metrics WHERE run_id = {own} AND abs(value) >= {LARGEST} AND isfinite(value)"
-        ((count,),) = warehouse.rows(f"SELECT count(*) {large}")
-        if count:
-            notify(
-                f"{counted(count, 'value')} of 1e150 or more in no cell, so that nothing counts them: {paste(large)}"
-            )
 
 
 # What a table for people shows of a view that has more columns than a screen.

@@ -1,9 +1,11 @@
 """Filters: keep the rows of a view whose columns hold one of the values that a user names."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..warehouse.errors import BenchError
 from ..warehouse.schema import quote
 from ..warehouse.settings import setting
 from .pasteable_sql import list_literal
@@ -34,6 +36,22 @@ class Filter:
         """The filter as SQL with its values as literals."""
         each = (f"list_contains({list_literal(kept)}, {quote(name)}::VARCHAR)" for name, kept in self.values.items())
         return " AND ".join(each) or "true"
+
+
+def where_pairs(pairs: Sequence[str]) -> dict[str, list[str]]:
+    """Column -> values of `--where COLUMN=VALUE…`.
+
+    Raises:
+        BenchError: One is no such pair.
+    """
+    where: dict[str, list[str]] = {}
+    for pair in pairs:
+        column, equals, value = pair.partition("=")
+        if not equals:
+            raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
+        value = re.sub(r'("tokens":"\d+)-', r"\1–", value)  # a bin of scheduler steps, typed without its dash
+        where.setdefault(column.strip(), []).append(value)
+    return where
 
 
 def asked_metrics(warehouse: "Warehouse", named: Sequence[str]) -> list[str]:

@@ -1,6 +1,5 @@
 """`bench compare`: two sides, case by case."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,8 +19,8 @@ from ...warehouse.console.options import (
 from ...warehouse.console.tables import write_dicts, write_rows, write_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
-from ..command import backends_option, models_option, output_option, suites_option
-from ..filters import asked_metrics
+from ..command import backends_option, models_option, output_option, suites_option, where_option
+from ..filters import asked_metrics, where_pairs
 from .compare import FDR
 
 
@@ -32,7 +31,7 @@ from .compare import FDR
 @suites_option
 @backends_option
 @models_option
-@click.option("--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column.")
+@where_option
 @floor_option
 @share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of all alarms.")
 @click.option(
@@ -91,13 +90,7 @@ def compare(
     limits = read_limits(slo)
     if slo and (suites or backends or models or pairs):
         raise BenchError("--slo goes with --metrics only: all cases that both sides served are compared")
-    where = {"suite": [*suites], "backend": [*backends], "name": [*models]}
-    for pair in pairs:
-        column, equals, value = pair.partition("=")
-        if not equals:
-            raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
-        value = re.sub(r'("tokens":"\d+)-', r"\1–", value)  # a bin of scheduler steps, typed without its dash
-        where.setdefault(column.strip(), []).append(value)
+    where = {"suite": [*suites], "backend": [*backends], "name": [*models], **where_pairs(pairs)}
     ingest_path = higher_rooms().ingest_path
     with (
         sides_in_place(store, (base, candidate), notify, ingest_path, all_runs=all_runs) as held,

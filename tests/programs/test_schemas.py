@@ -45,6 +45,7 @@ TYPED = {
     "sources": ["sources"],
     "rejects": ["rejects"],
     "show": ["show", "night-10"],
+    "show --details": ["show", "night-10", "--details"],
     "explain": ["explain", "mlp", "--backend", "eager"],
     "env-diff": ["env-diff", "base", "candidate"],
     "plan": ["plan"],

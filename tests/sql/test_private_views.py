@@ -51,6 +51,18 @@ def test_archived(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT run_id, archive, epoch_us(archived_at) FROM _archived") == [("gone", "new", 2)]
 
 
+def test_headline_rank(warehouse: Builder) -> None:
+    """A warm latency stands for a case before a statistic of it, memory and what has no direction; a cold one last."""
+    metrics = [
+        ("'latency'", "'cold'", "'ns'", "'lower'"), ("'loss'", "NULL", "NULL", "NULL"),
+        ("'rss_peak'", "NULL", "'bytes'", "'lower'"), ("'throughput'", "NULL", "'x/s'", "'higher'"),
+        ("'latency_p50'", "NULL", "'ns'", "'lower'"), ("'latency'", "'steady'", "'ns'", "'lower'"),
+    ]  # fmt: skip
+    ranks = [warehouse.rows(f"SELECT _headline_rank({', '.join(each)})")[0][0] for each in metrics]
+
+    assert ranks == sorted(ranks, reverse=True)
+
+
 def test_all_cells(runs: Builder) -> None:
     """What was measured and what scheduler steps took, in one relation."""
     runs.add(it := case("m", run="a1"), timing(it, 7))

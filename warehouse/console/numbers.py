@@ -89,6 +89,23 @@ def amount(value: float | None, unit: str | None) -> str:
     return f"{_trimmed(text)} {name}"
 
 
+def interval(low: float | None, high: float | None, unit: str | None) -> str | None:
+    """The ends of an interval in one unit, with as many digits as tell them apart: `1.49–1.51 ms`; None without one."""
+    if low is None or high is None:
+        return None
+    divisor, name = scale(max(abs(low), abs(high)), unit) if unit in _SCALES else (1.0, unit or "")
+    low, high = low / divisor, high / divisor
+    width = high - low
+    places = max(0, 1 - _magnitude(width)) if 0 < width < math.inf else 2
+    name = "" if name in ("count", "ratio") else name
+    return f"{low:.{min(places, 6)}f}–{high:.{min(places, 6)}f} {name}".rstrip()
+
+
+def percent(fraction: float) -> str:
+    """A fraction as a percentage of two digits at least: `0.42 %`, `12 %`."""
+    return f"{_trimmed(_rounded(100 * fraction, 2))} %"
+
+
 def scale(value: float, unit: str, digits: int = 3) -> tuple[float, str]:
     """What to divide a value in ns or bytes by, and the unit that it is in then: 999.96 µs are 1.00 ms in three digits."""
     value = abs(value)

@@ -1,0 +1,1 @@
+"""What is in a run: one row a case, as `bench show` prints it."""

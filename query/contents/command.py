@@ -1,0 +1,122 @@
+"""`bench show`: what is in a run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...warehouse.console.fitting import wide_option, write_fitted
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.options import Command, Values, format_option, notify, store_option
+from ...warehouse.console.tables import write_dicts, write_rows
+from ...warehouse.store import Store
+from ..command import backends_option, limit_option, models_option, output_option, suites_option, where_option
+from ..filters import asked_metrics, where_pairs
+from .results import SORTS, SPARE, RunResults, heading, render, results
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+FIRST = 10  # cases that `ingest` shows
+
+
+@click.command(cls=Command)
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.option("--metrics", cls=Values, help="Further metrics, each a column.")
+@suites_option
+@backends_option
+@models_option
+@click.option("--statuses", cls=Values, help="Only these: ok, fail_to_run, OOM, timeout …")
+@where_option
+@click.option(
+    "--sort", metavar="COLUMN", help=f"By {', '.join(SORTS)} or one of --metrics; -COLUMN: the largest first."
+)
+@limit_option
+@click.option("--details", is_flag=True, help="The run itself instead: command, commit, machine, versions, settings.")
+@wide_option
+@format_option
+@output_option
+@store_option
+def show(
+    runs: Sequence[str], metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str],
+    statuses: Sequence[str], pairs: Sequence[str], sort: str | None, limit: int | None, details: bool, fmt: str,
+    output: Path | None, store: Store,
+) -> None:  # fmt: skip
+    """What is in a run: one row a case, with its value, interval, samples, spread, peak memory and status.
+
+    RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, a path that was ingested, or
+    latest (the default); latest~1 is the one before. The value is the median of the case's headline metric: its latency,
+    else what is nearest to it.
+
+    \b
+        bench show
+        bench show main --metrics rss_peak compile_latency --sort -value --limit 20
+        bench show main~1 --details
+    """
+    from ...warehouse.database import Warehouse
+    from ..resolve import resolve_run
+
+    where = {"suite": [*suites], "backend": [*backends], "name": [*models], "status": [*statuses], **where_pairs(pairs)}
+    with Warehouse.open(store) as warehouse:
+        chosen = list(dict.fromkeys(resolve_run(warehouse, name) for name in runs or ["latest"]))
+        if details:
+            _write_details(warehouse, chosen, fmt, output)
+            return
+        found = results(warehouse, chosen, where, metrics=asked_metrics(warehouse, metrics), sort=sort, limit=limit)
+        if fmt not in ("table", "markdown"):
+            write_dicts(found.rows, fmt, output)
+            return
+        notify(heading(warehouse, chosen))
+        if found.rows:
+            _write(found, fmt, output)
+        else:
+            notify("no case. What the run was: bench show --details")
+        if len(found.rows) < found.total:
+            notify(f"{found.total - len(found.rows):,} more without --limit")
+        _warn_of_large_values(warehouse, chosen)
+
+
+def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:
+    """Write the first cases of runs, and the command for the rest: how `bench ingest` ends."""
+    ((newest,),) = warehouse.rows(
+        "SELECT run_id FROM run_summaries WHERE list_contains(?::VARCHAR[], run_id) ORDER BY began_at DESC, run_id DESC LIMIT 1",
+        [[*runs]],
+    )
+    found = results(warehouse, [newest], limit=FIRST)
+    if not found.rows:
+        return
+    click.echo(err=True)
+    notify(heading(warehouse, [newest]))
+    _write(found, "table")
+    rest = f"{counted(found.total - FIRST, 'more case')}: " if found.total > FIRST else ""
+    others = f" (the newest of {len(runs)} runs)" if len(runs) > 1 else ""
+    notify(f"{rest}bench show {newest[:13]}{others}")
+
+
+def _write(found: "RunResults", fmt: str, output: Path | None = None) -> None:
+    columns, rows, shared = render(found)
+    write_fitted(columns, rows, fmt, output, shared=shared, spare=SPARE, cut="reason")
+
+
+def _write_details(warehouse: "Warehouse", runs: Sequence[str], fmt: str, output: Path | None) -> None:
+    from ..tables import select
+
+    found = select(warehouse, "run_details", {"run_id": runs})
+    if fmt != "table":
+        write_rows(found.columns, found.rows, fmt, output)
+        return
+    for row in found.rows:
+        facts = [(name, str(value)) for name, value in zip(found.columns, row, strict=True) if value is not None]
+        write_rows(["field", "value"], facts, fmt, output)
+
+
+def _warn_of_large_values(warehouse: "Warehouse", runs: Sequence[str]) -> None:
+    """Say that values of 1e150 or more stand in no cell."""
+    from ...warehouse.events import LARGEST
+    from ..pasteable_sql import among, paste
+
+    large = f"FROM metrics WHERE {among('run_id', runs)} AND abs(value) >= {LARGEST} AND isfinite(value)"
+    ((count,),) = warehouse.rows(f"SELECT count(*) {large}")
+    if count:
+        notify(f"{counted(count, 'value')} of 1e150 or more in no cell, so that nothing counts them: {paste(large)}")

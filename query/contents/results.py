@@ -1,0 +1,164 @@
+"""The results of runs: one row a case, from the view `case_results`, with further metrics as columns."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ... import sql
+from ...warehouse.console.numbers import JSON_MARKS, amount, counted, interval, percent
+from ...warehouse.errors import UnknownName
+from ...warehouse.settings import setting
+from ..filters import build_filter
+from ..resolve import check_values
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+Row = dict[str, Any]
+AXES = {
+    "config": "config", "run_id": "run", "suite": "suite", "name": "name", "mode": "mode", "device": "device", "dtype": "dtype",
+    "backend": "backend", "batch_size": "batch", "sequence_length": "length",
+}  # fmt: skip
+TOLD_ONCE = (*AXES.values(), "metric", "n", "status")  # if equal, beside parameters
+SPARE = ("dtype", "device", "mode", "suite", "run", "spread", "n", "metric")  # may go where there is no room
+STATISTICS = {"median": "value", "mean": "mean", "minimum": "minimum"}  # of the setting `headline` -> column
+ORDER = (
+    "config, run_id, suite, natural_order(name), mode, device, dtype, batch_size, sequence_length, parameters, backend"
+)
+SORTS = {
+    "value": "value", "n": "n", "spread": "spread", "memory": "peak_memory_bytes", "status": "status",
+    "name": "natural_order(name)",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults:
+    """Rows of `case_results`; with further metrics each has a column of that name, and `units` says in what."""
+
+    rows: list[Row]
+    total: int  # rows without the limit
+    units: Mapping[str, str | None] = field(default_factory=dict)  # of the further metrics, in the order asked for
+
+
+def results(
+    warehouse: "Warehouse",
+    runs: Sequence[str],
+    where: Mapping[str, Sequence[str]] | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    sort: str | None = None,
+    limit: int | None = None,
+) -> RunResults:
+    """The results of runs.
+
+    Args:
+        warehouse: Where to look.
+        runs: Run ids.
+        where: column of `case_results` -> values to keep.
+        metrics: Further metrics to give for each case.
+        sort: A key of SORTS, or one of `metrics`; with `-` before it the largest first. By the axes if left out.
+        limit: Most rows.
+
+    Raises:
+        UnknownName: No such column, value, metric or order.
+    """
+    check_values(warehouse, "_all_cells", "metric", metrics, place="the store")
+    for column in where or {}:
+        if column not in sql.views()["case_results"].columns:
+            raise UnknownName("column", column, sql.views()["case_results"].columns, where="case_results")
+    kept = build_filter(warehouse, "case_results", where)
+    key, down = (sort or "").removeprefix("-"), (sort or "").startswith("-")
+    if key and key not in (*SORTS, *metrics):
+        raise UnknownName("order", key, (*SORTS, *metrics))
+    order = f"{SORTS[key]} {'DESC' if down else ''} NULLS LAST, {ORDER}" if key in SORTS else ORDER
+    rows = warehouse.dicts(
+        f"SELECT * FROM case_results WHERE list_contains(?::VARCHAR[], run_id) AND {kept.condition} ORDER BY {order}",
+        [[*runs], *kept.parameters],
+    )
+    units = _add_metrics(warehouse, runs, rows, metrics)
+    if key in metrics:
+        rows.sort(key=lambda row: (row[key] is None, (row[key] or 0) * (-1 if down else 1)))
+    return RunResults(rows[:limit], len(rows), units)
+
+
+def _add_metrics(
+    warehouse: "Warehouse", runs: Sequence[str], rows: Sequence[Row], metrics: Sequence[str]
+) -> dict[str, str | None]:
+    """Give each row its median of each metric, the warm one of several phases; return their units."""
+    found = warehouse.rows(
+        "SELECT run_id, case_id, metric, median, unit FROM _all_cells WHERE list_contains(?::VARCHAR[], run_id) AND"
+        " list_contains(?::VARCHAR[], metric) ORDER BY _headline_rank(metric, phase, unit, better) DESC, phase, unit",
+        [[*runs], [*metrics]],
+    )
+    values = {(run, case, metric): value for run, case, metric, value, _ in found}
+    units = {metric: unit for _, _, metric, _, unit in found}
+    for row in rows:
+        row.update({metric: values.get((row["run_id"], row["case_id"], metric)) for metric in metrics})
+    return {metric: units.get(metric) for metric in metrics}
+
+
+def render(found: RunResults) -> tuple[list[str], list[list[Any]], list[str]]:
+    """Rows as a table for people, without the columns that hold nothing; and the columns that need be told only once if equal."""
+    statistic = setting("headline")
+    value = STATISTICS[statistic]
+    runs = len({row["run_id"] for row in found.rows})
+    axes = {axis: name for axis, name in AXES.items() if runs > 1 or axis not in ("config", "run_id")}
+    given = [json.loads(row["parameters"] or "{}") for row in found.rows]
+    parameters = {
+        key: [_plain(each.get(key)) for each in given] for key in dict.fromkeys(key for each in given for key in each)
+    }
+    cells = {
+        **{name: [_axis(row, axis) for row in found.rows] for axis, name in axes.items()},
+        **parameters,
+        "metric": [_metric(row) for row in found.rows],
+        "value" if statistic == "median" else statistic: [amount(row[value], row["unit"]) for row in found.rows],
+        "95 %": [interval(row["low"], row["high"], row["unit"]) for row in found.rows] if value == "value" else [],
+        "n": [row["n"] for row in found.rows],
+        "spread": [None if row["spread"] is None else percent(row["spread"]) for row in found.rows],
+        "peak memory": [amount(row["peak_memory_bytes"], "bytes") or None for row in found.rows],
+        **{metric: [amount(row[metric], unit) or None for row in found.rows] for metric, unit in found.units.items()},
+        "status": [row["status"] for row in found.rows],
+        "reason": [row["reason"] for row in found.rows],
+    }
+    kept = {name: column for name, column in cells.items() if any(cell is not None for cell in column)}
+    return [*kept], [list(row) for row in zip(*kept.values(), strict=True)], [*TOLD_ONCE, *parameters]
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as a cell: what is nested as JSON, without its marks."""
+    return json.dumps(value, ensure_ascii=False).translate(JSON_MARKS) if isinstance(value, dict | list) else value
+
+
+def _axis(row: Row, axis: str) -> Any:
+    value = row[axis]
+    if axis == "run_id":
+        return value[:13]
+    if axis == "name" and row["case_id"] is None:
+        return "(the run)"
+    return value
+
+
+def _metric(row: Row) -> str | None:
+    return (
+        row["metric"]
+        if row["phase"] in (None, "steady") or row["metric"] is None
+        else f"{row['metric']} ({row['phase']})"
+    )
+
+
+def heading(warehouse: "Warehouse", runs: Sequence[str]) -> str:
+    """One line on what the runs were: config, run, day, commit, host and counts."""
+    rows = warehouse.rows(
+        "SELECT config, run_id, began_at, git_commit, host, source, cases, status FROM run_summaries"
+        " WHERE list_contains(?::VARCHAR[], run_id) ORDER BY began_at",
+        [[*runs]],
+    )
+    config, run_id, began_at, commit, host, source, cases, status = rows[-1]
+    if len(rows) > 1:
+        return f"{counted(len(rows), 'run')} of {', '.join(dict.fromkeys(row[0] for row in rows))}"
+    parts = [
+        config, f"run {run_id[:13]}", began_at and f"{began_at:%Y-%m-%d %H:%M}", commit and f"commit {commit[:9]}", host, source,
+        counted(cases, "case"), status if status not in ("ok", "imported") else None,
+    ]  # fmt: skip
+    return " · ".join(filter(None, parts))

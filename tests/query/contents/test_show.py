@@ -1,0 +1,151 @@
+"""`bench show`: each case of a run with its number and its doubt."""
+
+import json
+from pathlib import Path
+
+import bench as package
+import pytest
+from bench.cli import cli
+from bench.query.contents.results import render, results
+from bench.warehouse.errors import UnknownName
+from bench.warehouse.store import Store
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...builders import Builder, case, memory, metric, outcome, run, timing
+
+HYPERFINE = {
+    "results": [
+        {"command": name, "mean": mean, "stddev": 0.001, "median": mean, "user": 0.1, "system": 0.1, "min": mean, "max": mean,
+         "times": [mean + 0.001 * i for i in range(8)], "exit_codes": [0] * 8}
+        for name, mean in (("sleep 0.1", 0.1), ("sleep 0.2", 0.2))
+    ]
+}  # fmt: skip
+
+
+def typed(*words: str) -> Result:
+    return CliRunner().invoke(cli, [*words])
+
+
+def two_cases() -> Builder:
+    """One with samples, memory and a metric, one that ran out of memory."""
+    fast, slow = case("net-2", batch_size=8), case("net-10")
+    samples = [timing(fast, 1_000_000 + 10_000 * i) for i in range(9)]
+    return Builder().add(
+        run(), fast, slow, *samples, memory(fast, 2**20), metric(fast, "throughput", 5.0, unit="items/s", better="higher"),
+        metric(fast, "loss", 0.5), outcome(fast), outcome(slow, "OOM", reason="out of memory at batch 8"),
+    )  # fmt: skip
+
+
+def test_a_case_is_one_row_with_its_doubt() -> None:
+    """Latency stands for it; what failed has a row without a number."""
+    fast, slow = results(two_cases(), ["run"]).rows
+
+    assert (fast["metric"], fast["value"], fast["n"]) == ("latency", 1_040_000, 9)
+    assert fast["low"] < fast["value"] < fast["high"] and 0.02 < fast["spread"] < 0.03
+    assert (fast["peak_memory_bytes"], fast["status"]) == (2**20, "ok")
+    assert (slow["name"], slow["value"], slow["status"], slow["reason"]) == (
+        "net-10", None, "OOM", "out of memory at batch 8",
+    )  # fmt: skip
+
+
+def test_people_see_values_with_units() -> None:
+    """And no column that is empty."""
+    columns, rows, _ = render(results(two_cases(), ["run"]))
+
+    assert columns == ["name", "batch", "metric", "value", "95 %", "n", "spread", "peak memory", "status", "reason"]
+    assert rows[0][3:8] == ["1.04 ms", "1.010–1.070 ms", 9, "2.6 %", "1 MiB"]
+
+
+def test_further_metrics_are_columns_and_sort() -> None:
+    """A case without one comes last, either way."""
+    found = results(two_cases(), ["run"], metrics=["loss"], sort="-loss")
+
+    assert [row["loss"] for row in found.rows] == [0.5, None]
+    assert render(found)[0][-3:] == ["loss", "status", "reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metrics": ["los"]}, "no metric 'los' in the store. Nearest: 'loss'"),
+        ({"where": {"nam": ["x"]}}, "no column 'nam' in case_results. Nearest: 'name'"),
+        ({"where": {"name": ["net-3"]}}, "no model 'net-3'"),
+        ({"sort": "valu"}, "no order 'valu'. Nearest: 'value'"),
+    ],
+)
+def test_what_is_not_there_is_said(arguments: dict[str, object], message: str) -> None:
+    """With the nearest that is."""
+    with pytest.raises(UnknownName, match=message):
+        results(two_cases(), ["run"], **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "headline"),
+    [
+        (["latency_mean", "latency_median", "latency_p99"], "latency_median"),
+        (["throughput", "latency_mean"], "latency_mean"),
+        (["rss", "throughput"], "throughput"),
+        (["loss"], "loss"),
+    ],
+)
+def test_the_metric_nearest_to_the_latency_stands_for_a_case(metrics: list[str], headline: str) -> None:
+    """Where there is no latency by samples (`_headline_rank`)."""
+    own = case()
+    better = {"throughput": "higher", "loss": None}
+    numbers = [
+        metric(own, name, 1.0, unit="bytes" if name == "rss" else "ns", better=better.get(name, "lower"))
+        for name in metrics
+    ]
+    warehouse = Builder().add(run(), own, *numbers)
+
+    assert results(warehouse, ["run"]).rows[0]["metric"] == headline
+
+
+@given(st.floats(1e-3, 1e12), st.floats(1e-6, 2))
+def test_the_ends_of_an_interval_are_told_apart(low: float, width: float) -> None:
+    """In one unit, the smaller first."""
+    from bench.warehouse.console.numbers import interval
+
+    ends = (interval(low, low * (1 + width), "ns") or "").split()[0].split("–")
+    assert float(ends[0]) <= float(ends[1])
+    assert len(ends) == 2
+
+
+def test_an_ingest_ends_with_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first task of a new user: two commands of hyperfine, and their times."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+    (tmp_path / "two.json").write_text(json.dumps(HYPERFINE))
+    done = typed("ingest", "two.json")
+
+    assert done.exit_code == 0, done.output
+    assert "sleep 0.1  103.5 ms  " in done.stdout and "sleep 0.2  203.5 ms  " in done.stdout
+    assert "bench show " in done.stderr.splitlines()[-1]
+    assert "sleep 0.2  203.5 ms  " in typed("show").stdout
+
+
+def test_an_ingest_shows_ten_cases_and_counts_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command for all of them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+    (tmp_path / "many.csv").write_text("name,ms\n" + "".join(f"case-{i},{i}\n" for i in range(1, 15)))
+    done = typed("ingest", "many.csv", "--map", "name=name,value=ms,unit=ms")
+
+    assert done.stdout.count("case-") == 10
+    assert "4 more cases: bench show " in done.stderr
+
+
+def test_the_statistic_is_that_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The heading says which it is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bench.toml").write_text('headline = "minimum"\nstore = ".bench"\n')
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+    with package.run("main") as own:
+        for duration in (3_000_000, 1_000_000, 2_000_000):
+            own.case("sort").timing(duration)
+    done = typed("show")
+
+    assert "minimum" in done.stdout and "1 ms" in done.stdout
+    assert Store.find().root == tmp_path / ".bench"
