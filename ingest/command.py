@@ -138,14 +138,16 @@ def _show(report: IngestReport, store: Store) -> None:
     """Show the accounting, one row for each config and format, then the notes."""
     sums: dict[tuple[str, str], list[int]] = {}
     for line in report.lines:
-        row = sums.setdefault((line.config, line.format), [0, 0, 0, 0, 0])
-        for index, value in enumerate((1, line.lines, line.loaded, line.rejected, line.known)):
+        row = sums.setdefault((line.config, line.format), [0, 0, 0, 0, 0, 0])
+        for index, value in enumerate((1, line.lines, line.loaded, line.rejected, line.known, line.left_out)):
             row[index] += value
     rows: list[tuple[object, ...]] = [(*key, *row) for key, row in sums.items()]
     if len(rows) > 1:
         rows.append(("total", "", *(sum(column) for column in zip(*sums.values(), strict=True))))
     if rows:
-        write_rows(["config", "format", "files", "lines", "loaded", "rejected", "known"], rows, "table")
+        columns = ["config", "format", "files", "lines", "loaded", "rejected", "known", "left_out"]
+        shown = len(columns) if any(row[-1] for row in rows) else -1  # most formats leave nothing out
+        write_rows(columns[:shown], [row[:shown] for row in rows], "table")
     _show_notes(report)
     if report.recovered:
         _notify(

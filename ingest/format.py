@@ -160,15 +160,27 @@ class Tally:
     lines: int = 0
     loaded: int = 0
     rejected: int = 0
+    known: int = 0  # in the store already, from another file or another line
+    left_out: int = 0  # no records, such as lines that no pattern matches
+    without_rows: int = 0  # of the loaded ones: they describe the run, or say nothing, or share the row of another
     notes: list[str] = field(default_factory=list)  # sentences for the user
     runs: "list[RunRecord]" = field(default_factory=list)  # new ones that the file describes
     # of each run it describes; without one, the part's own is made
     shares: "dict[str, Tally]" = field(default_factory=dict)
 
+    def add(self, other: "Tally") -> None:
+        """Add the counts of another."""
+        self.lines += other.lines
+        self.loaded += other.loaded
+        self.rejected += other.rejected
+        self.known += other.known
+        self.left_out += other.left_out
+        self.without_rows += other.without_rows
+
     @property
-    def known(self) -> int:
-        """Lines that are in the store already, from another file."""
-        return self.lines - self.loaded - self.rejected
+    def unaccounted(self) -> int:
+        """Lines that were read and are in none of the counts, or in two: there must be none."""
+        return self.lines - self.loaded - self.rejected - self.known - self.left_out
 
 
 class Format(ABC):

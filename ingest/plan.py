@@ -10,7 +10,7 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from .readers.unrecognised import READABLE, describe, is_whole_json
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
-PLANNED = 0  # next_line of a source that this plan will load
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,12 @@ class NewPart:
     first_line: int
     sha256: str
     head_sha256: str
+    lines: int | None = None  # in these bytes, counted apart from their reader; None where records are not lines
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from all other parts of the store."""
+        return self.source_id, self.part
 
 
 @dataclass(slots=True)
@@ -62,7 +67,7 @@ class Item:
     format: str
     known_lines: int = 0
     new: NewPart | None = None
-    twin: str | None = None  # source of the same content that this very ingest loads, whose lines are known then
+    twin: NewPart | None = None  # part of the same content that this very ingest loads, whose lines are known then
 
 
 @dataclass(slots=True)
@@ -196,17 +201,19 @@ def _plan_set(
         default = _join(folder.name or folder.anchor, group)
         _plan_run(files, label, default, known, plan)
     if want.config is None:
-        plan.notes += _same_configs(want, plan.items[items_before:], known_before)
+        plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
 
 
-def _same_configs(want: RequestedPath, items: Iterable[Item], known: Iterable[IndexedSource]) -> Iterator[str]:
+def _same_configs(
+    want: RequestedPath, items: Iterable[Item], known: Iterable[IndexedSource], newly: Container[tuple[str, int]]
+) -> Iterator[str]:
     """Notes about configs that nobody named and that have runs already, of this very ingest or before."""
     earlier: dict[str, set[str]] = {}
     planned = set()
     for row in known:
         if not row.forgotten:
             earlier.setdefault(row.config, set()).add(row.run_id)
-            planned |= {row.config} if row.next_line == PLANNED else set()
+            planned |= {row.config} if (row.source_id, row.part) in newly else set()
     new = {
         item.config
         for item in items
@@ -328,7 +335,7 @@ def _recognise(head: Head) -> Format | None:
 def _plan_run(files: list[_File], label: str | None, default: str, known: KnownSources, plan: IngestPlan) -> None:
     """Plan the files of one format: where one of them is known, the others join its run."""
     if all(file.is_unchanged() for file in files):
-        plan.items += [_grown(file, file.match, plan) for file in files if file.match is not None]
+        plan.items += [_grown(file, file.match, known, plan) for file in files if file.match is not None]
         return
     kind = files[0].format
     if kind.runs != FOLDER and len(files) > 1:
@@ -350,7 +357,7 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
     whole = bool(changed) and not kind.grows  # another result set: what is the same in both belongs to both
     for file in files:
         if file.match is not None and not whole:
-            plan.items.append(_grown(file, file.match, plan))
+            plan.items.append(_grown(file, file.match, known, plan))
         else:
             plan.items.append(_fresh(file, config, run_id, known, plan, whole=whole))
 
@@ -387,10 +394,12 @@ def _differs(file: _File, earlier: dict[str, str]) -> bool:
     return head is not None and not (file.format.grows and head == file.print.head_sha256)
 
 
-def _grown(file: _File, row: IndexedSource, plan: IngestPlan) -> Item:
+def _grown(file: _File, row: IndexedSource, known: KnownSources, plan: IngestPlan) -> Item:
+    """What is new of a file that is known, or that this very plan loads, as a whole or shorter."""
     item = Item(file.path, row.config, row.format, known_lines=row.next_line - 1)
-    if row.next_line == PLANNED:
-        item.twin, item.known_lines = row.source_id, 0
+    planned = known.planned.get((row.source_id, row.part))
+    if planned is not None and row.end_byte == file.print.size_bytes:
+        item.twin, item.known_lines = planned, 0
         return item
     if row.archive is not None:
         more = ", nor what was added to it" if row.end_byte < file.print.size_bytes else ""
@@ -406,19 +415,28 @@ def _grown(file: _File, row: IndexedSource, plan: IngestPlan) -> Item:
         return item
     if row.end_byte == file.print.size_bytes:
         return item
+    if planned is not None and planned.lines is None:  # so the number of its last line is not known yet
+        plan.notes.append(f"{file.path} is {planned.path} and more; the next ingest loads what was added")
+        item.twin, item.known_lines = planned, 0
+        return item
     end = _last_line_end(file, row.end_byte, plan)
     start = _after_line_end(file.path, row.end_byte)
     if end <= start:
         return item
+    before = file.print.line_feeds.get(row.end_byte)
     item.new = NewPart(
         path=file.path, name=file.name, format=file.format, config=row.config, run_id=row.run_id, new_run=False,
         source_id=row.source_id, part=row.part + 1, start_byte=start, end_byte=end, first_line=row.next_line,
         sha256=_sha256(file, end), head_sha256=row.head_sha256,
+        lines=None if before is None else _lines(file, end) - before - (start > row.end_byte),
     )  # fmt: skip
+    _add_planned(item.new, known)
     return item
 
 
 def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: IngestPlan, *, whole: bool) -> Item:
+    if not whole and (row := _planned_beginning(file, config, known)):
+        return _grown(file, row, known, plan)
     item = Item(file.path, config, file.format.name)
     end = _last_line_end(file, 0, plan) if file.format.grows else file.print.size_bytes
     if end == 0:
@@ -429,7 +447,8 @@ def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: Ing
     for row in rows:  # met a moment ago: a copy in the same folder
         same = row.config == config and row.format == file.format.name and (not whole or row.run_id == run_id)
         if same and not row.forgotten and file.format.identity(row.name) == identity:
-            item.twin = row.source_id
+            item.twin = known.planned.get((row.source_id, row.part))
+            item.known_lines = 0 if item.twin else row.next_line - 1
             return item
     if file.also is not None:
         plan.notes.append(f"{file.path} is loaded as {config!r}; its content is also there as {file.also!r}")
@@ -440,9 +459,43 @@ def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: Ing
         path=file.path, name=file.name, format=file.format, config=config, run_id=run_id,
         new_run=run_id not in known.runs, source_id=source_id, part=0, start_byte=0, end_byte=end, first_line=1,
         sha256=sha256, head_sha256=head,
+        lines=_lines(file, end) if file.format.grows and file.print.line_feeds else None,
     )  # fmt: skip
-    known.add(IndexedSource(source_id, 0, run_id, config, file.name, file.format.name, end, sha256, head, PLANNED))
+    _add_planned(item.new, known)
     return item
+
+
+def _planned_beginning(file: _File, config: str, known: KnownSources) -> IndexedSource | None:
+    """The longest part planned a moment ago, of another file of the same folder, that this file begins with."""
+
+    def may_begin(row: IndexedSource) -> bool:
+        return (
+            (row.source_id, row.part) in known.planned
+            and (row.config, row.format) == (config, file.kind)
+            and row.end_byte < file.print.size_bytes
+            and _same_file(row, FileLocation(file.path, file.name), file.print, file.forced)
+        )
+
+    rows = [row for row in known.by_head.get(file.print.head_sha256, ()) if may_begin(row)] if file.format.grows else []
+    if rows:
+        file.print = fingerprint(file.path, known)  # with the beginnings that were not known when it was looked at
+    rows = [row for row in rows if file.print.prefixes.get(row.end_byte) == row.sha256]
+    return max(rows, key=lambda row: row.end_byte, default=None)
+
+
+def _add_planned(new: NewPart, known: KnownSources) -> None:
+    """Have the files that follow meet a part as if it were loaded: they are planned like those of a later ingest."""
+    known.planned[new.key] = new
+    known.add(IndexedSource(
+        new.source_id, new.part, new.run_id, new.config, new.name, new.format.name, new.end_byte, new.sha256,
+        new.head_sha256, new.first_line + (new.lines or 0),
+    ))  # fmt: skip
+
+
+def _lines(file: _File, end: int) -> int:
+    """The lines up to a place, which is the end of one."""
+    size = file.print.size_bytes
+    return file.print.line_feeds[size] + (end == size and _around(file.path, size)[:1] != b"\n")
 
 
 def _last_line_end(file: _File, start: int, plan: IngestPlan) -> int:

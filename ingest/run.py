@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from .._version import __version__
 from ..warehouse.console.numbers import counted
 from ..warehouse.store import Notify, Store
+from .accounting import Line, check_counts, line_of, notes_of
 from .format import Options, Part, Tally
-from .plan import IngestPlan, Item, NewPart, SourceOptions, make_plan, parse
+from .plan import IngestPlan, NewPart, SourceOptions, make_plan, parse
 from .progress import IngestProgress
 from .source_index import read_index, read_log, write_index
 
@@ -35,23 +36,6 @@ KNOWN_SPAN = (
 )
 OBJECTS = 1_000_000  # new ones between two looks of the garbage collector, which took a quarter of the time
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
-
-
-@dataclass(slots=True)
-class Line:
-    """How the lines of one file were counted."""
-
-    path: Path
-    config: str
-    format: str
-    loaded: int = 0
-    rejected: int = 0
-    known: int = 0
-
-    @property
-    def lines(self) -> int:
-        """Lines (or records) of the file: every one of them is in exactly one of the counts."""
-        return self.loaded + self.rejected + self.known
 
 
 @dataclass(slots=True)
@@ -101,7 +85,7 @@ def ingest(
     wanted = [parse(text, sources) for text in paths]
     if dry_run:
         plan = make_plan(wanted, sources, read_index(store) or read_log(store), progress)
-        return IngestReport(lines=[_line(item) for item in plan.items], notes=plan.notes, plan=plan)
+        return IngestReport(lines=[line_of(item) for item in plan.items], notes=plan.notes, plan=plan)
     with store.lock(wait=wait, notify=notify):
         known = read_index(store)
         behind = known is None or not paths or any(store.journals.iterdir())
@@ -110,7 +94,7 @@ def ingest(
         report = IngestReport(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
         progress.reading(plan)
-        tallies: dict[str, Tally] = {}
+        tallies: dict[tuple[str, int], Tally] = {}
         if behind or parts or plan.stores:
             with _publishing(store, report, progress):
                 report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
@@ -123,9 +107,9 @@ def ingest(
                 report.notes += loader.notes
                 if loader.left_forgotten:
                     report.notes.append(_still_forgotten(len(loader.left_forgotten)))
-        report.lines = [_line(item, tallies) for item in plan.items]
-        report.notes += _notes(parts, tallies)
-        report.runs = sorted({run for part in parts for run in tallies[part.source_id].shares or [part.run_id]})
+        report.lines = [line_of(item, tallies) for item in plan.items]
+        report.notes += notes_of(parts, tallies)
+        report.runs = sorted({run for part in parts for run in tallies[part.key].shares or [part.run_id]})
         if options is not None and options.engine and any(item.known_lines for item in plan.items):
             report.notes.append(KNOWN_SPAN)
         return report
@@ -159,30 +143,6 @@ def _publishing(store: Store, report: IngestReport, progress: IngestProgress) ->
         write_index(store, read_log(store))
 
 
-def _line(item: Item, tallies: Mapping[str, Tally] | None = None) -> Line:
-    line = Line(item.path, item.config, item.format, known=item.known_lines)
-    if tallies and item.new is not None:
-        tally = tallies[item.new.source_id]
-        line.loaded, line.rejected = tally.loaded, tally.rejected
-        line.known += tally.known
-    elif tallies and item.twin is not None:
-        line.known = tallies[item.twin].lines
-    return line
-
-
-def _notes(parts: Iterable[NewPart], tallies: Mapping[str, Tally]) -> Iterator[str]:
-    """The notes of the readers, each sentence once with the files it is about."""
-    about: dict[str, dict[str, None]] = {}
-    for part in parts:
-        for note in tallies[part.source_id].notes:
-            sentence = note.removeprefix(f"{part.name}: ")
-            about.setdefault(sentence, {}).update({part.name: None} if sentence != note else {})
-    for sentence, named in about.items():
-        names = [*named]
-        more = f" and {len(names) - 3} more" if names[3:] else ""
-        yield f"{', '.join(names[:3])}{more}: {sentence}" if names else sentence
-
-
 class _Loader:
     """Reads parts into the log, on two threads where that helps."""
 
@@ -192,7 +152,7 @@ class _Loader:
         options: Options,
         tags: Mapping[str, str],
         progress: IngestProgress,
-        tallies: dict[str, Tally],
+        tallies: dict[tuple[str, int], Tally],
         forgotten: Set[str],
     ) -> None:
         from ..warehouse.log import EventLog
@@ -208,7 +168,9 @@ class _Loader:
         self.notes: list[str] = []
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
-        self._loaded_at: dict[str, int] = {}  # of each part, in the order given, whichever thread is the faster
+        self._loaded_at: dict[
+            tuple[str, int], int
+        ] = {}  # of each part, in the order given, whichever thread is the faster
         self._stopped = threading.Event()
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
@@ -221,7 +183,7 @@ class _Loader:
     def _load(self, parts: list[NewPart]) -> None:
         new = {part.run_id for part in parts if part.new_run}
         known = {part.run_id for part in parts} - new
-        self._loaded_at = {part.source_id: instant for instant, part in enumerate(parts, time.time_ns() // 1000)}
+        self._loaded_at = {part.key: instant for instant, part in enumerate(parts, time.time_ns() // 1000)}
         if known or any(part.format.histories for part in parts):
             there = self._runs_there()
             self._written = {run_id: there.get(run_id) for run_id in known}
@@ -250,14 +212,15 @@ class _Loader:
         from ..warehouse.recorder import uuid7
         from .large_values import TOO_LARGE, has_too_large
 
-        done: dict[str, Tally] = {}
+        done: dict[tuple[str, int], Tally] = {}
         with contextlib.ExitStack() as stack:
             with self.log.batch(uuid7()) as batch:
                 for part in parts:
                     tally = part.format.read(self._part(part), batch)
-                    for source in _sources(part, tally, self._loaded_at[part.source_id]):
+                    check_counts(part, tally)
+                    for source in _sources(part, tally, self._loaded_at[part.key]):
                         batch.add(source)
-                    done[part.source_id] = tally
+                    done[part.key] = tally
                 batch.finish()
                 stack.enter_context(self._lock)
                 if has_too_large(batch.parts.get(Metric, [])) and TOO_LARGE not in self.notes:
@@ -304,15 +267,15 @@ class _Loader:
             self._claimed.add(run_id)
             return new
 
-    def _runs(self, parts: Iterable[NewPart], done: Mapping[str, Tally]) -> "list[RunRecord]":
+    def _runs(self, parts: Iterable[NewPart], done: Mapping[tuple[str, int], Tally]) -> "list[RunRecord]":
         """Rows for the runs of some parts that have no row yet: as a part describes them, else without description."""
         from ..warehouse.events import RunRecord, as_json
 
-        described = [(part.name, run) for part in parts for run in done[part.source_id].runs]
+        described = [(part.name, run) for part in parts for run in done[part.key].runs]
         plain = [
             (part.name, RunRecord(run_id=part.run_id, config=part.config, source=part.format.name))
             for part in parts
-            if not done[part.source_id].shares
+            if part.run_id in (done[part.key].shares or [part.run_id])
         ]
         rows = []
         for name, run in described + plain:
@@ -362,6 +325,9 @@ def _sources(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]":
             lines=share.lines,
             loaded=share.loaded,
             rejected=share.rejected,
+            known=share.known,
+            left_out=share.left_out,
+            without_rows=share.without_rows,
             notes=as_json(tally.notes) if tally.notes else None,
             recorded_at=Instant(loaded_at),
         )

@@ -7,12 +7,16 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..warehouse.errors import BenchError
 from ..warehouse.files import publish_text, read_json
 from ..warehouse.store import Store
-from .format import MAX_LINE_BYTES
+from .format import MAX_LINE_BYTES, encoding
+from .readers.packing import packing_of
+
+if TYPE_CHECKING:
+    from .plan import NewPart
 
 INDEX = "sources.json"  # in the store; derived, and only trusted while it says the log's state
 COLUMNS = "source_id, part, run_id, config, name, format, end_byte, sha256, head_sha256, first_line + lines"
@@ -44,6 +48,7 @@ class Fingerprint:
     sha256: str
     head_sha256: str  # of its first line, without the line end
     prefixes: dict[int, str]  # bytes from the beginning -> their SHA-256, where something of that length is known
+    line_feeds: dict[int, int]  # the same, and all bytes -> line feeds in them; none where lines are not to be seen
 
 
 @dataclass(slots=True)
@@ -54,6 +59,7 @@ class KnownSources:
     by_head: dict[str, list[IndexedSource]] = field(default_factory=dict)  # those that may have grown since
     runs: dict[str, dict[str, str]] = field(default_factory=dict)  # run_id -> file name -> SHA-256 of its first line
     forgotten: set[str] = field(default_factory=set)  # runs
+    planned: "dict[tuple[str, int], NewPart]" = field(default_factory=dict)  # of this very ingest, by id and part
 
     @classmethod
     def of(cls, rows: Iterable[IndexedSource]) -> "KnownSources":
@@ -168,19 +174,25 @@ def fingerprint(path: Path, known: KnownSources, tell: Callable[[int], None] | N
         ends = sorted({row.end_byte for row in known.by_head.get(head, ())})
         whole, done = hashlib.sha256(), 0
         prefixes: dict[int, str] = {}
+        line_feeds: dict[int, int] = {}
+        count = 0
         block = start
         while block:
             while ends and ends[0] <= done + len(block):
                 cut = ends.pop(0) - done
                 whole.update(block[:cut])
+                count += block.count(b"\n", 0, cut)
                 block, done = block[cut:], done + cut
-                prefixes[done] = whole.hexdigest()
+                prefixes[done], line_feeds[done] = whole.hexdigest(), count
             whole.update(block)
+            count += block.count(b"\n")
             done += len(block)
             if tell is not None:
                 tell(len(block))
             block = file.read(1 << 20)
-    return Fingerprint(done, whole.hexdigest(), head, prefixes)
+    line_feeds[done] = count
+    hidden = packing_of(start) is not None or encoding(start) == "utf-16"
+    return Fingerprint(done, whole.hexdigest(), head, prefixes, {} if hidden else line_feeds)
 
 
 def content_uuid(*content: str) -> str:

@@ -425,6 +425,16 @@ class Source(Event):
     lines: Annotated[int, Column("Lines (or records) in this part.", unit="count")]
     loaded: Annotated[int, Column("Lines that became events.", unit="count")]
     rejected: Annotated[int, Column("Lines that could not be read; see rejects.", unit="count")] = 0
+    known: Annotated[int | None, Column("Lines that are in the store already, from elsewhere.", unit="count")] = None
+    left_out: Annotated[
+        int | None, Column("Lines that are no record, such as those no pattern matches.", unit="count")
+    ] = None
+    without_rows: Annotated[
+        int | None,
+        Column(
+            "Of the loaded lines, those without a row of their own: they describe the run, or share it.", unit="count"
+        ),
+    ] = None
     notes: Annotated[Json | None, Column("What else the reader had to say, as a JSON list of sentences.")] = None
     recorded_at: RecordedAt = None
 

@@ -248,6 +248,7 @@ class _Passes:
         self.tally.loaded += 1
         self.sampled += values["capture_mode"] == "sampled"
         step = is_step(values)
+        self.tally.without_rows += not step
         heard = self.heard[values["worker_id"], values["dp_rank"]]
         heard.see(values["counter_id"], values["counter_id"], int(not step))
         if step:
@@ -269,6 +270,7 @@ class _Passes:
         for group in groups:
             self.heard[group.worker_id, group.dp_rank].see(group.first, group.last, group.heartbeats)
             self.sampled += group.rows if group.capture_mode == "sampled" else 0
+            self.tally.without_rows += group.heartbeats
         self.tally.lines += lines
         self.tally.loaded += lines
 

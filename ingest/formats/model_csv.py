@@ -121,6 +121,7 @@ def _describe(records: list[CsvRow], part: Part, batch: Batch, tally: Tally) -> 
             continue
         facts[key] = row.cells[1]
         tally.loaded += 1
+        tally.without_rows += 1
     began = instant(f"{facts.pop('date', '')} {facts.pop('time', '')}")
     gpu, gpus = facts.pop("gpu", ""), facts.get("num_gpus", "1")
     torch = facts.pop("framework_version") if facts.get("framework") == "PyTorch" else None

@@ -163,7 +163,7 @@ def by_run(
     """The records, each in the run that `run_of` names.
 
     A run is described by all its records and the first object among them; if `says` has fields, by one that has any of them:
-    records before it are of the folder's run.
+    records before it are of the folder's run, as are those of runs that none describes.
     """
     groups: dict[str, list[Any]] = {}
     for record in records:
@@ -179,6 +179,8 @@ def by_run(
             except BadRecord as error:
                 yield Broken(record, error)
                 continue
+        elif isinstance(record, Object):
+            results.resume((results.part.run_id, False))
         yield record
 
 

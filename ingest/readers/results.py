@@ -58,6 +58,8 @@ class Results:
         self._pending: list[Iterable[Event] | Rows] = []  # of the record being read
         self._subjects: dict[str, Subject] = {}  # cases of the record being read
         self._homeless: list[Reject] = []  # that came before any run was described
+        self._unplaced = Tally()  # counts of what came before, and of what is no record
+        self._last = ("", 0)  # run and line of the last record that has rows
 
     def run(
         self,
@@ -109,24 +111,39 @@ class Results:
         except BadRecord as error:
             self.reject(error, text if isinstance(text, str) else text(), line)
             return
-        for events in self._pending:
-            if isinstance(events, Rows):
-                self._batch.add_rows(events.event, events.columns, events.count)
-                continue
-            for event in events:
-                self._batch.add(event)
+        rows = sum(map(self._give, self._pending))
         for subject in self._subjects.values():
             self._announced.add((self.run_id, subject.case_id))
             if subject.is_measured and not subject.has_outcome:
-                self._batch.add(Outcome(status="ok", **subject.place()))
-        self._count(loaded=1)
+                rows += self._give([Outcome(status="ok", **subject.place())])
+        here = (self.run_id, self._line)
+        self._count(loaded=1, without_rows=int(not rows or here == self._last))
+        if rows:
+            self._last = here
 
-    def _count(self, *, loaded: int = 0, rejected: int = 0, known: int = 0) -> None:
-        for tally in (self.tally, self.tally.shares.get(self.run_id)):
-            if tally is not None:
-                tally.lines += loaded + rejected + known
-                tally.loaded += loaded
-                tally.rejected += rejected
+    def _give(self, events: Iterable[Event] | Rows) -> int:
+        """Add events to the batch; returns how many."""
+        if isinstance(events, Rows):
+            self._batch.add_rows(events.event, events.columns, events.count)
+            return events.count
+        count = 0
+        for event in events:
+            self._batch.add(event)
+            count += 1
+        return count
+
+    def _count(self, *, loaded: int = 0, rejected: int = 0, known: int = 0, without_rows: int = 0) -> None:
+        counts = Tally(loaded + rejected + known, loaded, rejected, known, without_rows=without_rows)
+        self.tally.add(counts)
+        if self.tally.shares:
+            self.tally.shares.setdefault(self.run_id, Tally()).add(counts)
+        else:
+            self._unplaced.add(counts)
+
+    def leave_out(self, lines: int) -> None:
+        """Account for lines that are no records."""
+        for tally in (self.tally, self._unplaced):
+            tally.add(Tally(lines, left_out=lines))
 
     def reject(self, error: BadRecord, text: str, line: int | None = None) -> None:
         """Account for a record that cannot be read, and keep the beginning of its text."""
@@ -147,12 +164,13 @@ class Results:
 
     def close(self) -> Tally:
         """The accounting."""
-        home = next(iter(self.tally.shares), self.part.run_id)
+        home = self.part.run_id
+        if self.tally.shares:
+            if not self._unplaced.loaded:
+                home = next(iter(self.tally.shares))
+            self.tally.shares.setdefault(home, Tally()).add(self._unplaced)
         for rejected in self._homeless:
             self._batch.add(replace(rejected, run_id=home))
-        if share := self.tally.shares.get(home):
-            share.lines += len(self._homeless)
-            share.rejected += len(self._homeless)
         return self.tally
 
     def case(self, name: str, *, parameters: Mapping[str, Any] | None = None, **axes: Any) -> "Subject":

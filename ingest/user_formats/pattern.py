@@ -85,6 +85,7 @@ class Pattern(Format):
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
+        results.leave_out(matches.others + matches.long)
         if matches.others:
             results.note(f"{counted(matches.others, 'line', 'does', 'do')} not match the pattern")
         if matches.long:

@@ -92,5 +92,5 @@ def test_a_loaded_trace_is_verified_with_its_heartbeats(tmp_path: Path) -> None:
 
     assert of_file[0] == newer.name and "Update bench" in of_file[1]
     assert of_source[1].endswith(
-        "events of 2 lines and 0 rejects are here. The rest may be in a file that is named above"
+        "rows of 0 lines and 0 rejects are here. The rest may be in a file that is named above"
     )

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import bench
 import pytest
+from bench.ingest.accounting import Line
 from bench.ingest.plan import SourceOptions
-from bench.ingest.run import IngestReport, Line, ingest
+from bench.ingest.run import IngestReport, ingest
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store

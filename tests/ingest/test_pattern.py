@@ -39,7 +39,7 @@ def test_a_line_that_matches_is_a_row(tmp_path: Path) -> None:
     assert found.samples() == [(2_500_000, 1), (10**9, 1), (2_750_000, 1)]
     assert [timing.line for timing in found.of(Timing)] == [2, 3, 5]
     assert found.names == ["forward", "backward"]
-    assert found.accounting == (3, 3, 0)
+    assert found.accounting == (5, 3, 0)
     assert "x.log: 2 lines do not match the pattern" in found.tally.notes
 
 
@@ -92,7 +92,7 @@ def test_no_expression_hangs(tmp_path: Path) -> None:
     found = read(
         tmp_path, "a" * 100_000 + "!\nx took 1 s\n", r"(?P<name>(?:(?:a+)+|x)) took (?P<value>\d+)$| (?P<unit>s)$"
     )
-    assert found.tally.lines == 1
+    assert (found.tally.lines, found.tally.left_out) == (2, 1)
 
 
 def test_a_line_without_an_end_in_sight_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,16 +153,16 @@ def test_a_log_that_grew(load: Callable[..., IngestReport], rows: Rows, tmp_path
     assert first.lines[0].loaded == 3
     ((note,),) = rows("SELECT notes ->> 0 FROM sources")
     *_, pattern, _, mapping = shlex.split(note)
-    assert ingest(load, tmp_path / "x", pattern, mapping).lines[0].known == 3  # what a note says can be pasted
+    assert ingest(load, tmp_path / "x", pattern, mapping).lines[0].known == 5  # what a note says can be pasted
     assert any("ends in a line that is not complete" in note for note in first.notes)
-    assert ingest(load, tmp_path / "x").lines[0].known == 3
+    assert ingest(load, tmp_path / "x").lines[0].known == 5
 
     lay(tmp_path, {"x/x.log": LOG + "tail took 12 s\nnoise\nmore took 1 s\n"})
     (line,) = ingest(load, tmp_path / "x").lines
-    assert (line.loaded, line.known) == (2, 3)
+    assert (line.loaded, line.known, line.left_out) == (2, 5, 1)
     assert rows("SELECT line, duration_ns FROM timings ORDER BY line DESC LIMIT 2") == [(8, 10**9), (6, 12 * 10**9)]
     assert rows("SELECT count(DISTINCT run_id) FROM timings") == [(1,)]
-    assert rows("SELECT lines, loaded, rejected, known FROM source_files") == [(5, 5, 0, 0)]
+    assert rows("SELECT lines, loaded, rejected, known, left_out FROM source_files") == [(8, 5, 0, 0, 3)]
 
 
 @pytest.mark.exhaustive
@@ -213,7 +213,7 @@ def test_the_command(tmp_path: Path) -> None:
     arguments = [str(tmp_path / "train.log"), "--pattern", TOOK, "--config", "A", "--store", str(tmp_path / "s")]
     result = CliRunner().invoke(command, arguments, catch_exceptions=False)
 
-    assert result.stdout.splitlines()[2].split()[2:] == ["1", "3", "3", "0", "0"]
+    assert result.stdout.splitlines()[2].split()[2:] == ["1", "5", "3", "0", "0", "2"]
     assert "note: train.log: 2 lines do not match the pattern\n" in result.stderr
 
 

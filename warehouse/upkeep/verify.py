@@ -105,29 +105,57 @@ def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
 
 
 def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
-    """For every imported part: loaded + rejected = lines, and as many distinct lines have events, heartbeats and rejects."""
+    """For every imported file and run: its lines are accounted for, and as many of them have rows and rejects as it says.
+
+    What older versions of bench imported does not say which lines are known or have no row: of those there may be fewer rows.
+    """
     union = " UNION ALL ".join(
-        f"SELECT source_id, line FROM {event.TABLE} WHERE source_id IS NOT NULL AND line IS NOT NULL"
+        f"SELECT source_id, run_id, line FROM {event.TABLE} WHERE source_id IS NOT NULL AND line IS NOT NULL"
         for event in TABLES.values()
         if {"source_id", "line"} <= {f.name for f in event.fields()} and event.TABLE != "rejects"
     )
     query = f"""
-        WITH events AS (SELECT source_id, count(DISTINCT line) AS lines FROM ({union}) GROUP BY source_id),
-        rejected AS (SELECT source_id, count(*) AS lines FROM rejects GROUP BY source_id),
-        heard AS (SELECT source_id, sum(value)::BIGINT AS lines FROM metrics WHERE metric = 'heartbeats' GROUP BY source_id)
-        SELECT any_value(path), sum(s.lines)::BIGINT, sum(loaded)::BIGINT, sum(s.rejected)::BIGINT,
-               coalesce(any_value(events.lines), 0) + coalesce(any_value(heard.lines), 0), coalesce(any_value(rejected.lines), 0)
-        FROM sources s LEFT JOIN events USING (source_id) LEFT JOIN rejected USING (source_id) LEFT JOIN heard USING (source_id)
-        GROUP BY source_id
+        WITH events AS (SELECT source_id, run_id, count(DISTINCT line) AS have FROM ({union}) GROUP BY ALL),
+        refused AS (SELECT source_id, run_id, count(*) AS have_rejects FROM rejects GROUP BY ALL),
+        said AS (
+            SELECT
+                source_id, run_id, any_value(path) AS path, sum(lines) AS lines, sum(loaded) AS loaded,
+                sum(rejected) AS rejected, sum(coalesce(known, lines - loaded - rejected)) AS known,
+                sum(coalesce(left_out, 0)) AS left_out, sum(loaded - coalesce(without_rows, 0)) AS with_rows,
+                bool_and(without_rows IS NOT NULL) AS is_exact
+            FROM sources GROUP BY ALL
+        )
+        SELECT
+            source_id, coalesce(path, source_id), coalesce(lines, 0)::BIGINT, coalesce(loaded, 0)::BIGINT,
+            coalesce(rejected, 0)::BIGINT, coalesce(known, 0)::BIGINT, coalesce(left_out, 0)::BIGINT,
+            coalesce(with_rows, 0)::BIGINT, coalesce(is_exact, true), coalesce(have, 0), coalesce(have_rejects, 0)
+        FROM said FULL JOIN events USING (source_id, run_id) FULL JOIN refused USING (source_id, run_id)
+        ORDER BY path, source_id, run_id
     """
     cure = "Derive it anew with: bench rebuild"
     if checked.problems:  # of files, which no rebuild brings back
         cure = "The rest may be in a file that is named above"
-    for path, lines, loaded, rejected, have, have_rejected in warehouse.rows(query):
-        checked.sources += 1
+    sources = set()
+    for (
+        source_id,
+        path,
+        lines,
+        loaded,
+        rejected,
+        known,
+        left_out,
+        with_rows,
+        is_exact,
+        have,
+        have_rejects,
+    ) in warehouse.rows(query):
+        sources.add(source_id)
         checked.lines += lines
-        if loaded + rejected != lines or have != loaded or have_rejected != rejected:
+        is_counted = loaded + rejected + known + left_out == lines and known >= 0
+        if not is_counted or have > with_rows or (is_exact and have < with_rows) or have_rejects != rejected:
             checked.problems[path] = (
-                f"{path}: {counted(lines, 'line')}, {loaded} said to be loaded and {rejected} rejected, "
-                f"but events of {counted(have, 'line')} and {counted(have_rejected, 'reject')} are here. {cure}"
+                f"{path}: of {counted(lines, 'line')}, {loaded} said to be loaded ({with_rows} of them into rows), {rejected} "
+                f"rejected, {known} known and {left_out} left out; rows of {counted(have, 'line')} and "
+                f"{counted(have_rejects, 'reject')} are here. {cure}"
             )
+    checked.sources = len(sources)

@@ -152,7 +152,7 @@ def check(kind: Format, path: Path, name: str) -> Read:
     describe(head, formats().values())
     read = read_file(kind, path, name)
     tally = read.tally
-    assert tally.lines == tally.loaded + tally.rejected + tally.known, tally
+    assert tally.lines == tally.loaded + tally.rejected + tally.known + tally.left_out, tally
     assert len(read.rejects()) == tally.rejected
     assert min(tally.loaded, tally.rejected, tally.known) >= 0
     if shares := tally.shares.values():

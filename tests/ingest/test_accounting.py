@@ -1,0 +1,108 @@
+"""Files of one ingest are planned like those of several, and every line that was read is in one of the counts."""
+
+import random
+from pathlib import Path
+
+import pytest
+from bench.ingest.format import Tally
+from bench.ingest.formats.scheduler import SchedulerSteps
+from bench.ingest.plan import SourceOptions
+from bench.ingest.run import ingest
+from bench.ingest.user_formats.pattern import Pattern
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError, Exit
+from bench.warehouse.store import Store
+from bench.warehouse.upkeep.verify import verify
+
+from .conftest import Load, Rows
+from .records import lines, step
+
+
+def profile(path: Path, count: int, end: str = "\n") -> Path:
+    """A profile of so many steps, the same whatever follows them."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(lines(*map(step, range(count))).removesuffix("\n") + end)
+    return path
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_file_that_grew_into_another_of_the_same_call(load: Load, rows: Rows, tmp_path: Path, end: str) -> None:
+    """Ten of sixty lines were left out in silence: the longer file was taken for a copy of the shorter one."""
+    files = [profile(tmp_path / f"e{n}" / "prof", count, end) for n, count in enumerate((50, 60, 60, 75), 1)]
+    report = load(*files)
+
+    assert [(line.lines, line.loaded, line.known) for line in report.lines] == [
+        (50, 50, 0), (60, 10, 50), (60, 0, 60), (75, 15, 60),
+    ]  # fmt: skip
+    assert rows("SELECT count(*), count(DISTINCT line), max(line) FROM schedule_chunks") == [(75, 75, 75)]
+    assert [line.known for line in load(*files).lines] == [50, 60, 60, 75]
+
+
+def test_a_file_that_grew_into_another_of_the_same_folder(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Sixty lines, not 110, as where the shorter one came with an ingest of its own."""
+    profile(tmp_path / "e" / "prof_1", 50)
+    profile(tmp_path / "e" / "prof_2", 60)
+
+    assert [(line.lines, line.loaded, line.known) for line in load(tmp_path / "e").lines] == [(50, 50, 0), (60, 10, 50)]
+    assert rows("SELECT count(*) FROM schedule_chunks") == [(60,)]
+
+
+def test_one_call_loads_what_several_would(tmp_path: Path) -> None:
+    """Logs and profiles that begin alike, in any order and any folders, plain or with a pattern."""
+    draw = random.Random(3)
+    for trial in range(8):
+        folder = tmp_path / str(trial)
+        folder.mkdir()
+        files = [
+            profile(folder / draw.choice("ab") / f"p_{number}", draw.choice((3, 5, 5, 8)), draw.choice(("\n", "")))
+            for number in range(4)
+        ]
+        own = Pattern(r'"batch_id": (?P<batch>\d+)', ["name:=s,value=batch"]) if trial % 2 else None
+        options = SourceOptions(own=own)
+        together, apart = Store(folder / "together"), Store(folder / "apart")
+        ingest(together, list(map(str, files)), sources=options)
+        for file in files:
+            ingest(apart, [str(file)], sources=options)
+
+        assert counts(together) == counts(apart), files
+        assert verify(together).problems == verify(apart).problems == {}
+
+
+def counts(store: Store) -> list[tuple[int, ...]]:
+    """Lines, and what became of them."""
+    with Warehouse.open(store) as warehouse:
+        return warehouse.rows(
+            "SELECT sum(lines), sum(loaded), sum(left_out), (SELECT count(*) FROM schedule_chunks),"
+            " (SELECT count(*) FROM timings), (SELECT count(*) FROM metrics) FROM sources"
+        )
+
+
+def test_a_reader_that_loses_a_line_is_an_error(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it forgets to count the line or what became of it; nothing of the file is loaded."""
+    path = profile(tmp_path / "x" / "prof", 5)
+    read = SchedulerSteps.read
+    for field in ("lines", "loaded"):
+
+        def forget(self: SchedulerSteps, part: object, batch: object, field: str = field) -> Tally:
+            tally = read(self, part, batch)  # type: ignore[arg-type]
+            setattr(tally, field, getattr(tally, field) - 1)
+            return tally
+
+        monkeypatch.setattr(SchedulerSteps, "read", forget)
+        with pytest.raises(
+            BenchError, match=r"5 lines read, but accounted for are . loaded.* please report it"
+        ) as error:
+            load(path)
+        assert error.value.exit_code == Exit.INTERNAL
+    monkeypatch.setattr(SchedulerSteps, "read", read)
+    assert load(path).lines[0].loaded == 5
+
+
+def test_lines_that_no_pattern_matches_are_counted(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """The log has four lines; two are rows."""
+    log = tmp_path / "train.log"
+    log.write_text("start\nloss 1.5\nnoise\nloss 2.5\n")
+    (line,) = load(log, sources=SourceOptions(own=Pattern(r"loss (?P<loss>\S+)", ["name:=train,value=loss"]))).lines
+
+    assert (line.lines, line.loaded, line.left_out) == (4, 2, 2)
+    assert rows("SELECT lines, loaded, known, left_out FROM source_files") == [(4, 2, 0, 2)]
