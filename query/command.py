@@ -147,7 +147,7 @@ def views(names: tuple[str, ...], dialect: str | None, fmt: str, store: Store) -
                 write(found, fmt)
                 return
             rows = [(kind, name, grain.removeprefix("One row per ")) for kind, name, grain in found.rows]
-            write_fitted(["kind", "name", "one row per"], rows, fmt, spare=("kind",), cut="one row per")
+            write_fitted(["kind", "name", "one row per"], rows, fmt, spare=("kind",), brief="one row per")
             return
         described = describe(warehouse, names[0])
         if fmt == "table":
@@ -324,7 +324,7 @@ _SPARE = (
     "source", "dropped", "files", "kind", "device", "dtype", "bytes", "loaded_at", "samples", "steps", "lines", "mode", "suite",
     "commit", "sources", "known",
 )  # fmt: skip
-_CUT = {"case_outcomes": "reason", "source_files": "notes", "rejected_records": "text"}
+_REASONS = {"case_outcomes": "reason", "source_files": "notes", "rejected_records": "text"}
 
 
 def _list(
@@ -339,7 +339,7 @@ def _list(
         if fmt in ("table", "markdown"):
             answer = select(warehouse, view, where, columns=_FOR_PEOPLE[view], order=order, limit=limit)
             table = without_empty(answer.columns, list(answer.rows))
-            write_fitted(*table, fmt, shared=_SHARED, spare=_SPARE, cut=_CUT.get(view))
+            write_fitted(*table, fmt, shared=_SHARED, spare=_SPARE, reason=_REASONS.get(view))
         else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
         for sentence in gone_runs(warehouse) if view == "run_summaries" else ():

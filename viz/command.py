@@ -91,7 +91,7 @@ def listed(fmt: str) -> None:
         bench viz list --format markdown
     """
     rows = [(name, example(name), use) for name, use in CHARTS.items()]
-    write_fitted(["chart", "command", "use"], rows, fmt, spare=("command",), cut="use")
+    write_fitted(["chart", "command", "use"], rows, fmt, spare=("command",), brief="use")
 
 
 def draw_of(name: str) -> "Callable[..., Figure]":

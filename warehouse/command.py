@@ -21,7 +21,7 @@ def settings(fmt: str) -> None:
     """
     file = project_file()
     rows = [(key, _shown(find_setting(key)[0]), find_setting(key)[1], SETTINGS[key].meaning) for key in SETTINGS]
-    write_fitted(["setting", "value", "from", "meaning"], rows, fmt, cut="meaning")
+    write_fitted(["setting", "value", "from", "meaning"], rows, fmt, brief="meaning")
     if file is None and fmt == "table":
         notify("no file with settings here or above: write bench.toml, or [tool.bench] in pyproject.toml")
 

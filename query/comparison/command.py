@@ -120,7 +120,7 @@ def compare(
         command = command_line(click.get_current_context(), without=presented)
         write_text(document(found, command=command).markdown(), output)
     elif fmt == "table":
-        write_fitted(*render(found, shown(found, everything=everything)), fmt, output, spare=SPARE, cut="why")
+        write_fitted(*render(found, shown(found, everything=everything)), fmt, output, spare=SPARE, reason="why")
         for sentence in sentences(found, everything=everything):
             notify(sentence)
     else:

@@ -96,7 +96,7 @@ def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:
 
 def _write(found: "RunResults", fmt: str, output: Path | None = None) -> None:
     columns, rows, shared = render(found)
-    write_fitted(columns, rows, fmt, output, shared=shared, spare=SPARE, cut="reason")
+    write_fitted(columns, rows, fmt, output, shared=shared, spare=SPARE, reason="reason")
 
 
 def _write_details(warehouse: "Warehouse", runs: Sequence[str], fmt: str, output: Path | None) -> None:

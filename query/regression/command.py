@@ -163,7 +163,7 @@ def regressions(
             if fmt == "markdown" and not told:  # a comment or a summary that holds an empty table says nothing
                 write_text("".join(f"{markdown_text(sentence)}\n\n" for sentence in said), output)
             else:
-                write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, cut="why")
+                write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, reason="why")
             for sentence in said:
                 notify(sentence)
             if len(told) < len(shown):

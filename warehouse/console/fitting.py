@@ -1,14 +1,16 @@
-"""Tables of commands in the room that a reader has: a row stays on one line, the rest is behind `--wide`."""
+"""Tables of commands in the room that a reader has: a row stays on one line, a reason whole below it, more behind `--wide`."""
 
 import os
 import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from .options import notify
-from .tables import Rows, cell_text, cut_to, width, write_rows
+from .tables import INDENT, Rows, cell_text, cut_to, width, write_noted, write_rows
 
 ROOM = 100  # characters of a line where no terminal says how many it has
 LEAST = 16  # characters of a last column that are worth printing
@@ -35,9 +37,12 @@ def write_fitted(
     *,
     shared: Sequence[str] = (),
     spare: Sequence[str] = (),
-    cut: str | None = None,
+    reason: str | None = None,
+    brief: str | None = None,
 ) -> None:
-    """Write rows as `write_rows` does; a table for people gives up columns until its rows fit the terminal.
+    """Write rows as `write_rows` does; on a terminal a table for people gives up columns until its rows fit.
+
+    Where the output is no terminal, nothing is left out or shortened.
 
     Args:
         columns: Their names.
@@ -46,7 +51,8 @@ def write_fitted(
         file: Path to write to; standard output if left out.
         shared: Columns that a sentence before the table tells if they have the same value in all of its rows.
         spare: Columns that may go, the first one first.
-        cut: Last column, of texts, which is shortened where the others leave it some room, and goes where they do not.
+        reason: Last column, of texts, which always stands whole: below each row where it has no room beside the others.
+        brief: Last column, of texts, which is shortened where the others leave it some room, and goes where they do not.
     """
     context = click.get_current_context(silent=True)
     if fmt != "table" or file is not None or (context is not None and context.meta.get(WIDE)):
@@ -54,17 +60,45 @@ def write_fitted(
     (columns, rows), equal = without_shared(columns, [*rows], shared)
     if equal:
         notify(f"all: {', '.join(equal)}")
-    (shown, fitted), hidden = fit(columns, rows, spare, cut, shutil.get_terminal_size((ROOM, 0)).columns)
-    write_rows(shown, fitted, fmt)
+    room, hidden = terminal_room(), list[str]()
+    notes: list[str] = []
+    if reason is not None and columns and columns[-1] == reason and _widest(columns, rows) > (room or ROOM):
+        notes = [cell_text(row[-1]) for row in rows]
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+        notes = [_wrapped(note, room) for note in notes]
+    if room is not None:
+        (columns, rows), hidden = fit(columns, rows, spare, brief, room)
+    write_noted(columns, rows, notes)
     if hidden:
         notify(f"not shown: {', '.join(hidden)}; --wide shows all")
     return None
 
 
+def terminal_room() -> int | None:
+    """Characters of a line of the terminal that standard output is, or of $COLUMNS; None where there is no limit."""
+    if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
+        return shutil.get_terminal_size((ROOM, 0)).columns
+    return None
+
+
+def _widest(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+    """Characters of the widest line of a table."""
+    texts = [columns, *([cell_text(value) for value in row] for row in rows)]
+    return sum(max(map(width, cells)) + GAP for cells in zip(*texts, strict=True)) - GAP
+
+
+def _wrapped(note: str, room: int | None) -> str:
+    """A text as lines below a row."""
+    if room is None:
+        return INDENT + note if note else ""
+    lines = textwrap.wrap(note, max(room, LEAST), initial_indent=INDENT, subsequent_indent=INDENT)
+    return "\n".join(lines)
+
+
 def fit(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str], cut: str | None, room: int
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str], brief: str | None, room: int
 ) -> tuple[Table, list[str]]:
-    """The table without the spare columns that have no room, its last column shortened.
+    """The table without the spare columns that have no room, its last column shortened if that is `brief`.
 
     Returns:
         The table, and what is missing from it: names of columns, `the end of …` for one that was shortened.
@@ -74,7 +108,7 @@ def fit(
     texts = [[cell_text(value) for value in row] for row in rows]
     widths = [max(map(width, cells)) for cells in zip(columns, *texts, strict=True)]
     kept, hidden = [*columns], []
-    last = columns[-1] if columns and columns[-1] == cut else None
+    last = columns[-1] if columns and columns[-1] == brief else None
 
     def over() -> int:
         return sum(widths[columns.index(name)] + GAP for name in kept) - GAP - room
@@ -94,16 +128,10 @@ def fit(
     return (
         kept,
         [
-            [_clauses(text[i], space) if columns[i] == last else row[i] for i in places]
+            [cut_to(text[i], space) if columns[i] == last else row[i] for i in places]
             for row, text in zip(rows, texts, strict=True)
         ],
     ), hidden
-
-
-def _clauses(text: str, room: int) -> str:
-    """The text in at most that many columns, of a reason its first whole parts."""
-    cut = cut_to(text, room)
-    return cut if cut == text or "; " not in cut else f"{cut.rpartition('; ')[0]} …"
 
 
 def without_shared(

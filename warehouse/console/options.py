@@ -1,5 +1,6 @@
 """What every command shares: options that take several values, the store, the format of rows, sentences to stderr."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -16,6 +17,17 @@ from .numbers import share
 from .tables import escape
 
 FORMATS = ("table", "csv", "json", "jsonl", "markdown", "parquet")
+ENDINGS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".txt": "table",
+}  # of a file -> format
 
 
 class Values(click.Option):
@@ -110,6 +122,17 @@ class PlainCommand(click.Command):
         """Take `--errors` into account even where the rest is wrong."""
         choose_format_early(args, interspersed=ctx.allow_interspersed_args)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; the ending of `-o FILE` chooses the format unless `--format` does."""
+        output, source = ctx.params.get("output"), ctx.get_parameter_source("fmt")
+        if (
+            isinstance(output, str | os.PathLike)
+            and ctx.params.get("fmt") == "table"
+            and source is ParameterSource.DEFAULT
+        ):
+            ctx.params["fmt"] = ENDINGS.get(os.path.splitext(output)[1].lower(), "table")
+        return super().invoke(ctx)
 
 
 class Command(PlainCommand):

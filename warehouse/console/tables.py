@@ -52,6 +52,12 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: str, file: str | os.Path
     return None
 
 
+def write_noted(columns: Sequence[str], rows: Rows, notes: Iterable[str]) -> None:
+    """Write the table for people to standard output, below each row its note, of one or more lines, if it has one."""
+    with _text(None) as out:
+        _write_table(columns, rows, out, notes)
+
+
 def write_dicts(rows: Sequence[Mapping[str, Any]], fmt: str, file: str | os.PathLike[str] | None = None) -> None:
     """Write rows that are there, each with the same columns, as `write_rows` does."""
     write_rows(list(rows[0]), (list(row.values()) for row in rows), fmt, file)
@@ -117,7 +123,7 @@ def _opened(file: str | os.PathLike[str]) -> Iterator[None]:
         raise cannot_write(file, error) from error
 
 
-def _write_table(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
+def _write_table(columns: Sequence[str], rows: Rows, out: IO[str], notes: Iterable[str] = ()) -> None:
     tty = out.isatty()
     stream = iter(rows)
     sample = list(itertools.islice(stream, SAMPLE))
@@ -141,8 +147,9 @@ def _write_table(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
     head = line(names)
     out.write(f"\x1b[1m{head}\x1b[0m\n" if obeys(out) and not os.environ.get("NO_COLOR") else f"{head}\n")
     out.write(line(["─" * size for size in widths]) + "\n")
-    for cells in itertools.chain(texts, ([cell_text(value) for value in row] for row in stream)):
-        out.write(row(cells) + "\n")
+    written = itertools.chain(texts, ([cell_text(value) for value in row] for row in stream))
+    for cells, note in zip(written, itertools.chain(notes, itertools.repeat("")), strict=False):
+        out.write(row(cells) + "\n" + (note and f"{note}\n"))
 
 
 def _fold(widths: Sequence[int], room: int) -> tuple[list[int], int, list[slice]]:

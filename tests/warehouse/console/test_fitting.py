@@ -1,7 +1,11 @@
 """Tables that fit: what goes where there is no room, and what never does."""
 
-from bench.warehouse.console.fitting import fit, without_shared
+import click
+import pytest
+from bench.warehouse.console.fitting import fit, without_shared, write_fitted
+from bench.warehouse.console.options import Command, format_option
 from bench.warehouse.console.tables import cell_text, width
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +23,7 @@ def test_spare_columns_go_first_and_the_last_one_is_shortened() -> None:
     (columns, [row]), hidden = fit(COLUMNS, [ROW], ["difference"], "why", 60)
 
     assert columns == ["model", "ratio", "verdict", "why"]
-    assert row == ["bert", "1.10x (95 % 1.05–1.15)", "FASTER", "q = 0.01 …"]
+    assert row == ["bert", "1.10x (95 % 1.05–1.15)", "FASTER", "q = 0.01; noise of …"]
     assert hidden == ["difference", "the end of why"]
 
 
@@ -60,3 +64,60 @@ def test_what_all_rows_share_is_said_once() -> None:
         ["device cpu"],
     )
     assert without_shared(["config"], rows[:1], ["config"]) == ((["config"], rows[:1]), [])
+
+
+LONG = ["bert", "−1.2 ms", "1.10x (95 % 1.05–1.15)", "FASTER", "q = 0.01; " + "noise of a run 1.4 %; " * 5 + "the end"]
+
+
+def test_nothing_is_left_out_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a pipe or a file of CI the reason stands whole, on one line below its row, and no column goes."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    write_fitted(COLUMNS, [LONG, ROW], "table", spare=("difference",), reason="why")
+    out, err = capsys.readouterr()
+
+    assert f"\n  {LONG[-1]}\n" in out and f"\n  {ROW[-1]}\n" in out
+    assert "−1.2 ms" in out and "…" not in out and err == ""
+
+
+def test_a_reason_stands_whole_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On lines of its own, as wide as the terminal."""
+    monkeypatch.setenv("COLUMNS", "60")
+    write_fitted(COLUMNS, [LONG], "table", spare=("difference",), reason="why")
+    lines = capsys.readouterr().out.splitlines()
+
+    assert max(map(len, lines)) <= 60
+    assert " ".join(" ".join(lines[3:]).split()) == LONG[-1]
+
+
+def test_a_reason_with_room_stays_in_its_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a column."""
+    monkeypatch.setenv("COLUMNS", "100")
+    write_fitted(COLUMNS, [ROW], "table", reason="why")
+
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-o", "rows.csv"], "csv"), (["-o", "ROWS.JSON"], "json"), (["-o", "rows.parquet"], "parquet"),
+        (["-o", "rows.md"], "markdown"), (["-o", "rows"], "table"), (["-o", "rows.csv", "--format", "json"], "json"),
+        (["-o", "rows.csv", "--format", "table"], "table"), ([], "table"),
+    ],
+)  # fmt: skip
+def test_the_ending_of_the_output_chooses_the_format(words: list[str], expected: str) -> None:
+    """Unless `--format` does."""
+
+    @click.command(cls=Command)
+    @click.option("-o", "--output")
+    @format_option
+    def command(output: str | None, fmt: str) -> None:
+        click.echo(fmt)
+
+    assert CliRunner().invoke(command, words).output.strip() == expected
