@@ -38,22 +38,12 @@ if TYPE_CHECKING:
     import duckdb
 
 DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
-
-
 DAMAGED = f"is damaged. {RESTORE}"
-
 
 # what derived tables are computed from
 DERIVING: tuple[type[Event], ...] = (
-    RunRecord,
-    CaseRecord,
-    Outcome,
-    Timing,
-    MemorySample,
-    ScheduleChunk,
-    Metric,
-    Source,
-)
+    RunRecord, CaseRecord, Outcome, Timing, MemorySample, ScheduleChunk, Metric, Source, Environment,
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -312,13 +302,16 @@ def _load_table(
     source = f"read_parquet({path_list(files)}, union_by_name = true)"
     if forgotten and forgets(event):
         source = f"(FROM {source} WHERE run_id NOT IN (SELECT run_id FROM forgotten_runs))"
+    query = f"SELECT DISTINCT run_id::VARCHAR FROM {source}"  # as inserted: a damaged footer may call it bytes
+    if event is Environment:  # which belongs to no run, and may come after runs that name it
+        ids = f"(SELECT environment_id::VARCHAR FROM {source} EXCEPT SELECT environment_id FROM {event.TABLE})"
+        query = f"SELECT run_id FROM runs WHERE environment_id IN {ids}"
+    describes = event in (*DERIVING, RunChange)  # of a run with other tags there may be another report
+    touched = {run for (run,) in connection.execute(query).fetchall()} if describes else set()
     loaded.rows[event.TABLE] = _insert(connection, event, source, loaded)
     loaded.files += len(files)
     connection.executemany("INSERT INTO _files VALUES (?, ?)", [(event.TABLE, file.name) for file in files])
-    if event not in (*DERIVING, RunChange):  # of a run with other tags there may be another report
-        return set()
-    query = f"SELECT DISTINCT run_id::VARCHAR FROM {source}"  # as inserted: a damaged footer may call it bytes
-    return {run for (run,) in connection.execute(query).fetchall()}
+    return touched
 
 
 def _one_row_a_run(connection: "duckdb.DuckDBPyConnection") -> None:

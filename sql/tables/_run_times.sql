@@ -6,6 +6,7 @@
 -- git_commit      VARCHAR    Commit of the measured code.
 -- host            VARCHAR    Machine that measured.
 -- environment_id  VARCHAR    Environment it ran in.
+-- machine_id      VARCHAR    What its class of machine is told by (see _machine_facts); NULL where nothing is known of it.
 WITH
 imported AS (
     SELECT run_id, min(recorded_at) AS loaded_at
@@ -15,7 +16,8 @@ imported AS (
 )
 
 SELECT
-    run_id, config, coalesce(started_at, loaded_at) AS began_at, git_commit, host, environment_id
-FROM _run_records
+    run_id, run.config, coalesce(started_at, loaded_at) AS began_at, git_commit, run.host, environment_id, machine_id
+FROM _run_records AS run
 LEFT JOIN imported USING (run_id)
+LEFT JOIN _machine_facts USING (run_id)
 WHERE run_id IN (SELECT run_id FROM _touched)

@@ -2,9 +2,9 @@
 -- The runs of both sides tell it by their distances from the value of their side; a distance beyond 2.5 times what is usual
 -- counts as that, because one run in thirty has a bad machine (Huber's Proposal 2, Annals of Mathematical Statistics 35,
 -- 1964; 0.9776 is the mean of such squares of normal values). Usual is the median distance, of a few runs no less than that of
--- the metric's cases. Earlier runs of the config and host (run_noise) add 0.37 degrees of freedom each, the worth of a median
+-- the metric's cases. Earlier runs of the config and class of machine (run_noise) add 0.37 degrees of freedom each, the worth of a median
 -- of absolute values (Rousseeuw and Croux, Journal of the American Statistical Association 88, 1993); where both sides are of
--- one config and host, the step between them is part of their history, so that counts only from 4 runs up.
+-- one config and class, the step between them is part of their history, so that counts only from 4 runs up.
 --
 -- A few runs say little of one case, so its variance is moderated by those of all cases of the metric as limma does: prior
 -- variance and prior degrees of freedom fit mean and variance of ln(variance) (Smyth, Statistical Applications in Genetics and
@@ -24,10 +24,10 @@ histories AS (
         max(0.37::DOUBLE * greatest(n - runs, 0)) AS history_degrees
     FROM run_noise
     JOIN (
-        SELECT pair, config, host, bool_or(is_shared) AS is_shared, count(*) AS runs
+        SELECT pair, config, machine_id, bool_or(is_shared) AS is_shared, count(*) AS runs
         FROM _comparison_sides(base, candidate, last)
-        GROUP BY pair, config, host
-    ) AS compared ON run_noise.config = compared.config AND run_noise.host IS NOT DISTINCT FROM compared.host
+        GROUP BY pair, config, machine_id
+    ) AS compared ON run_noise.config = compared.config AND run_noise.machine_id IS NOT DISTINCT FROM compared.machine_id
     WHERE own_noise IS NOT NULL AND (n >= 4 OR NOT is_shared)
     GROUP BY pair, series_id
 ),

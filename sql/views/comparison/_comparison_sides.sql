@@ -1,66 +1,87 @@
 -- One row per run of a comparison: which side it is on, and what it is compared with.
--- Where `base` is NULL, each candidate is compared with earlier runs of its own config and host: `pair` numbers these. Only
--- the last 3 · `last` runs before the first candidate are considered. Where they include fewer than 5 runs of the host, runs
--- of any host count, provided they come from 5 hosts or more: the differences between hosts are then part of the noise.
+-- Where `base` is NULL, each candidate is compared with earlier runs of its own config and class of machine (see `machines`): `pair`
+-- numbers these. Only the last 3 · `last` runs before the first candidate are considered. A class that has fewer than three
+-- earlier runs has no base, where the config was measured on other machines: nothing tells yet how fast it is.
+--
+-- Where nothing is known of a machine, its host stands for the class. If there are fewer than 5 earlier runs of the host, runs of any such
+-- host count, provided they come from 5 hosts or more: the differences between hosts are then part of the noise.
 --
 -- arguments: base, candidate, last
 --
--- pair         BIGINT     Number of the config and host that are judged apart; 0 where the base is given.
--- side         VARCHAR    'base' or 'candidate'.
--- run_id       VARCHAR    Run; one named twice counts once.
--- config       VARCHAR    Config it belongs to.
--- host         VARCHAR    Machine it ran on.
--- place        BIGINT     Its place in time, from 1.
--- began_at     TIMESTAMP  When it began. UTC.
--- git_commit   VARCHAR    Commit it measured.
--- is_shared    BOOLEAN    Whether the other side has runs of that config and host, too.
--- is_anywhere  BOOLEAN    Whether the base of the pair is of any host.
--- is_session   BOOLEAN    Whether all candidates of the pair began within a day, and the base half a day before or after, so
---                         that the candidates share what that day was like and the base does not.
+-- pair              BIGINT     Number of the config and class that are judged apart; 0 where the base is given.
+-- side              VARCHAR    'base' or 'candidate'.
+-- run_id            VARCHAR    Run; one named twice counts once.
+-- config            VARCHAR    Config it belongs to.
+-- host              VARCHAR    Machine it ran on.
+-- machine           VARCHAR    Class of that; NULL unknown.
+-- machine_id        VARCHAR    What the class is told by (see _machine_facts); NULL where nothing is known of it.
+-- place             BIGINT     Its place in time, from 1.
+-- began_at          TIMESTAMP  When it began. UTC.
+-- git_commit        VARCHAR    Commit it measured.
+-- is_shared         BOOLEAN    Whether the other side has runs of that config and class, too.
+-- is_anywhere       BOOLEAN    Whether the base of the pair is of any host.
+-- is_other_machine  BOOLEAN    Whether the class of every run of the pair is known, and no run of the base is of a class of the
+--                              candidate.
+-- is_session        BOOLEAN    Whether all candidates of the pair began within a day, and the base half a day before or after,
+--                              so that the candidates share what that day was like and the base does not.
 WITH
 run_places AS (
-    SELECT *, coalesce(host, '') AS machine, row_number() OVER (ORDER BY began_at NULLS FIRST, run_id) AS place
-    FROM _run_times
+    SELECT
+        time.*, class_id AS machine, coalesce(class_id, machine_id, '') AS machine_key,
+        row_number() OVER (ORDER BY began_at NULLS FIRST, run_id) AS place
+    FROM _run_times AS time
+    LEFT JOIN _machine_classes AS class ON machine_id = facts_id
 ),
 candidates AS (
-    SELECT *, CASE WHEN base::VARCHAR[] IS NULL THEN dense_rank() OVER (ORDER BY config, machine) ELSE 0 END AS pair
+    SELECT *, CASE WHEN base::VARCHAR[] IS NULL THEN dense_rank() OVER (ORDER BY config, machine_key) ELSE 0 END AS pair
     FROM run_places
     WHERE list_contains(candidate::VARCHAR[], run_id)
 ),
 pairs AS (
-    SELECT pair, config, machine, min(place) AS first_place
+    SELECT pair, config, machine, machine_key, min(place) AS first_place
     FROM candidates
     WHERE pair > 0
-    GROUP BY pair, config, machine
+    GROUP BY pair, config, machine, machine_key
 ),
 earlier_runs AS (
-    SELECT run_places.*, pair, run_places.machine = pairs.machine AS is_here
+    SELECT run_places.*, pair, run_places.machine_key = pairs.machine_key AS is_here, pairs.machine IS NOT NULL AS is_known
     FROM run_places
     JOIN pairs ON run_places.config = pairs.config AND place < first_place
     WHERE NOT list_contains(candidate::VARCHAR[], run_id)
-    QUALIFY row_number() OVER (PARTITION BY pair, run_places.machine ORDER BY place DESC) <= 3 * last
+    QUALIFY row_number() OVER (PARTITION BY pair, run_places.machine_key ORDER BY place DESC) <= 3 * last
 ),
-pair_hosts AS (
-    SELECT pair, count(*) FILTER (is_here) < 5 AND count(DISTINCT machine) >= 5 AS is_anywhere
+pair_machines AS (
+    SELECT
+        pair, NOT is_known AND count(*) FILTER (is_here) < 5 AND count(DISTINCT machine_key) FILTER (machine IS NULL) >= 5 AS is_anywhere,
+        is_known AND count(*) FILTER (is_here) < 3 AND count(*) FILTER (NOT is_here) > 0 AS is_new
     FROM earlier_runs
-    GROUP BY pair
+    GROUP BY pair, is_known
 ),
 sides AS (
-    SELECT pair, 'candidate' AS side, run_id, config, host, machine, place, began_at, git_commit FROM candidates
+    SELECT pair, 'candidate' AS side, run_id, config, host, machine, machine_id, machine_key, place, began_at, git_commit
+    FROM candidates
     UNION ALL
-    SELECT pair, 'base', run_id, config, host, machine, place, began_at, git_commit
+    SELECT pair, 'base', run_id, config, host, machine, machine_id, machine_key, place, began_at, git_commit
     FROM earlier_runs
-    JOIN pair_hosts USING (pair)
-    WHERE is_here OR is_anywhere
+    JOIN pair_machines USING (pair)
+    WHERE is_here AND NOT is_new OR is_anywhere AND machine IS NULL
     UNION ALL
-    SELECT 0, 'base', run_id, config, host, machine, place, began_at, git_commit
+    SELECT 0, 'base', run_id, config, host, machine, machine_id, machine_key, place, began_at, git_commit
     FROM run_places
     WHERE list_contains(base::VARCHAR[], run_id)
+),
+strange_pairs AS (
+    SELECT
+        pair, count(*) = count(machine) AND count(*) FILTER (side = 'base') > 0 AND NOT list_has_any(
+            coalesce(list(machine) FILTER (side = 'base'), []), coalesce(list(machine) FILTER (side = 'candidate'), [])
+        ) AS is_other_machine
+    FROM sides
+    GROUP BY pair
 )
 
 SELECT
-    sides.pair, side, run_id, config, host, place, began_at, git_commit,
-    min(side) OVER run_place <> max(side) OVER run_place AS is_shared, coalesce(is_anywhere, false) AS is_anywhere,
+    sides.pair, side, run_id, config, host, machine, machine_id, place, began_at, git_commit,
+    min(side) OVER run_place <> max(side) OVER run_place AS is_shared, coalesce(is_anywhere, false) AS is_anywhere, is_other_machine,
     coalesce(
         max(epoch_us(began_at)::HUGEINT) FILTER (side = 'candidate') OVER same_pair
             - min(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair <= 86400000000
@@ -70,5 +91,6 @@ SELECT
         ) > 43200000000, false
     ) AS is_session
 FROM sides
-LEFT JOIN pair_hosts ON sides.pair = pair_hosts.pair
-WINDOW run_place AS (PARTITION BY sides.pair, config, machine), same_pair AS (PARTITION BY sides.pair)
+JOIN strange_pairs ON sides.pair = strange_pairs.pair
+LEFT JOIN pair_machines ON sides.pair = pair_machines.pair
+WINDOW run_place AS (PARTITION BY sides.pair, config, machine_key), same_pair AS (PARTITION BY sides.pair)

@@ -1,9 +1,9 @@
--- One row per config × host × case × metric × phase: how many runs it takes to see a change, and what so many runs see.
+-- One row per config × machine × case × metric × phase: how many runs it takes to see a change, and what so many runs see.
 -- The test is that of `comparisons`, with equally many runs on both sides: the value of a run is the median of its samples,
 -- that of a side the median of its runs, and the difference of their logarithms divided by its error is Student's t,
 -- noncentral where there is a change. `alpha` is two-sided. With fewer than 3 degrees of freedom nothing is promised, nor where a
 -- side would have too few samples for a verdict (`is_thin` in `_case_effects`).
--- Judging many cases at once costs runs. The correction 'bonferroni' divides alpha by the cases of the config, host, metric
+-- Judging many cases at once costs runs. The correction 'bonferroni' divides alpha by the cases of the config, machine, metric
 -- and phase: a comparison of all of them has any false alarm with probability alpha. 'bh' takes alpha as the share of
 -- false alarms among all alarms (Benjamini and Hochberg), where `changed` is the share of cases that change: the level
 -- of one test is then power · changed · alpha / ((1 - changed) (1 - alpha)) (Jung, Bioinformatics 21, 2005), but no less
@@ -12,7 +12,7 @@
 -- arguments: effect := 0.03, runs := 3, power := 0.8, alpha := 0.05, correction := 'none', changed := 0.1
 --
 -- config            VARCHAR  Config.
--- host              VARCHAR  Machine; NULL where nobody said.
+-- host              VARCHAR  Host of all its runs; NULL where they are of several, or nobody said.
 -- axes: case, value
 -- runs_seen         BIGINT   Runs the noise was taken over, of the last 50.
 -- noise             DOUBLE   Standard deviation of ln(value) from run to run (run_noise); NULL where no case was measured
@@ -21,7 +21,7 @@
 --                            run as its samples tell it (see _side_values); NULL where no run has two samples.
 -- weight            DOUBLE   Degrees of freedom that this history is worth beyond the runs compared, as in
 --                            _case_noises.
--- judged            BIGINT   Cases of the config, host, metric and phase whose noise is known.
+-- judged            BIGINT   Cases of the config, machine, metric and phase whose noise is known.
 -- test_alpha        DOUBLE   Level of the test of one case, after the correction.
 -- fewest_runs       BIGINT   Runs on each side that have 6 samples together, which `comparisons` asks for; 1 where it does not.
 -- runs_needed       BIGINT   Runs on each side to see a change by the factor 1 + effect, either way, beyond 64 rounded up
@@ -33,27 +33,27 @@
 WITH
 sampling_noises AS (
     SELECT
-        cell.config, host, _series_key(case_id, metric, phase, unit) AS series_id, min(better) AS better,
+        cell.config, machine_id, _series_key(case_id, metric, phase, unit) AS series_id, min(better) AS better,
         _finite(sqrt(avg(_sampling_variance(median, median_low, median_high, stdev, n)))) AS sampling_noise,
         sum(n) / count(*) AS samples, bool_or(tokens IS NOT NULL) AS is_bin
     FROM _all_cells AS cell
-    JOIN _run_records AS run ON cell.run_id = run.run_id
-    GROUP BY cell.config, host, series_id
+    JOIN _run_times AS run ON cell.run_id = run.run_id
+    GROUP BY cell.config, machine_id, series_id
 ),
 noises AS (
     SELECT
-        own.config, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise, better, sampling_noise,
+        own.config, own.machine_id, own.host, own.case_id, own.metric, own.phase, own.unit, own.n AS runs_seen, own.noise, better, sampling_noise,
         0.37::DOUBLE * own.n + least(8, 0.37::DOUBLE * other_steps) AS weight,
-        count(own.noise) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) AS judged,
+        count(own.noise) OVER (PARTITION BY own.config, own.machine_id, own.metric, own.phase, own.unit) AS judged,
         greatest(own.noise, CASE WHEN own.noise IS NOT NULL THEN sampling_noise END) AS spread,
         CASE
-            WHEN is_bin OR median(samples) OVER (PARTITION BY own.config, own.host, own.metric, own.phase, own.unit) >= 6
+            WHEN is_bin OR median(samples) OVER (PARTITION BY own.config, own.machine_id, own.metric, own.phase, own.unit) >= 6
                 THEN ceil(6 / samples)
             ELSE 1
         END::BIGINT AS fewest_runs
     FROM run_noise AS own
     LEFT JOIN sampling_noises
-        ON own.config = sampling_noises.config AND own.host IS NOT DISTINCT FROM sampling_noises.host
+        ON own.config = sampling_noises.config AND own.machine_id IS NOT DISTINCT FROM sampling_noises.machine_id
         AND _series_key(own.case_id, own.metric, own.phase, own.unit) = sampling_noises.series_id
 ),
 test_levels AS (
@@ -102,5 +102,5 @@ LEFT JOIN ladders
     ON case_.weight = ladders.weight AND case_.test_alpha = ladders.test_alpha AND case_.hiding = ladders.hiding
 LEFT JOIN case_axes AS axes ON case_.case_id = axes.case_id
 LEFT JOIN _workload_times AS work
-    ON case_.config = work.config AND case_.host IS NOT DISTINCT FROM work.host
+    ON case_.config = work.config AND case_.machine_id IS NOT DISTINCT FROM work.machine_id
     AND axes.work_hash IS NOT DISTINCT FROM work.work_hash

@@ -1,0 +1,89 @@
+"""Classes of machine: what a run ran on, whatever the host is called, and which runs are compared for it."""
+
+import json
+from typing import Any
+
+from bench.warehouse.events import Environment, Json
+
+from ...builders import Builder, run
+
+
+def _machine(name: str, cpu: str | None = None, **facts: Any) -> Environment:
+    return Environment(environment_id=name, cpu=cpu, **facts)
+
+
+def _caches(l3_bytes: int) -> Json:
+    return Json(json.dumps({"caches": [{"type": "Unified", "level": 3, "size": l3_bytes, "num_sharing": 4}]}))
+
+
+def test_machine_facts(warehouse: Builder) -> None:
+    """Columns and what other tools write give them; an architecture is no processor, and a host stands for what is unknown."""
+    warehouse.add(
+        _machine("one", "AMD EPYC(TM) 7763 64-Core Processor", logical_cores=4, extra=_caches(2**25)),
+        _machine("two", "x86_64", logical_cores=4), _machine("three", gpus=["A100", "A100"], driver="535.86.10"),
+        _machine("four", "Intel(R) Xeon(R) CPU @ 2.20GHz", extra=Json('{"cpu": {"l3_cache_size": 1048576}, "cpu_limit": 2.0}')),
+    )  # fmt: skip
+    for name in ("one", "two", "three", "four", None):
+        warehouse.add(run(name or "none", environment_id=name, host="h" if name == "two" else None))
+    query = """SELECT run_id, cpu, l3_bytes, gpus, driver, cpu_limit, machine_id IS NULL, facts_id IS NULL FROM _machine_facts
+        ORDER BY run_id"""
+
+    assert warehouse.rows(query) == [
+        ("four", "Xeon @ 2.20GHz", 2**20, None, None, 2.0, False, False), ("none", *[None] * 5, True, True),
+        ("one", "EPYC 7763", 2**25, None, None, None, False, False),
+        ("three", None, None, "A100, A100", "535", None, False, False),
+        ("two", None, None, None, None, None, False, True),
+    ]  # fmt: skip
+
+
+def test_machine_classes(warehouse: Builder) -> None:
+    """A description that knows less belongs to the only one that it does not contradict; GPUs and limits must be equal."""
+    environments = {
+        "less": {}, "full": {"logical_cores": 4, "extra": _caches(2**25)}, "gpu": {"gpus": ["A100"], "logical_cores": 4},
+    }  # fmt: skip
+    for name, facts in environments.items():
+        warehouse.add(_machine(name, "EPYC 7763", **facts), run(name, environment_id=name))
+    query = (
+        "SELECT run_id, machine, class_id FROM _machine_facts JOIN _machine_classes USING (facts_id) ORDER BY run_id"
+    )
+
+    full, gpu, less = warehouse.rows(query)
+    assert (full[1], gpu[1]) == ("EPYC 7763, 4 cores, L3 32 MiB", "EPYC 7763, 4 cores, A100")
+    assert less[1:] == full[1:] and gpu[2] != full[2]
+    warehouse.add(
+        _machine("other", "EPYC 7763", logical_cores=4, extra=_caches(2**24)), run("other", environment_id="other")
+    )
+    assert {"EPYC 7763"} == {machine for run_id, machine, _ in warehouse.rows(query) if run_id == "less"}
+
+
+def test_machine_names(warehouse: Builder) -> None:
+    """A store has no names of its own; whoever opens it gives them, and a name merges the classes that it stands for."""
+    for name, size in (("a", 2**24), ("b", 2**25)):
+        warehouse.add(_machine(name, "EPYC 7763", extra=_caches(size)), run(name, environment_id=name))
+    assert warehouse.rows("FROM _machine_names") == []
+    warehouse.connection.execute("CREATE TEMP TABLE _machine_names AS SELECT 'pool' AS name, '^epyc.*$' AS pattern")
+    assert warehouse.rows("SELECT DISTINCT machine, class_id FROM machines") == [("pool", "pool")]
+
+
+def test_a_class_without_three_runs_has_no_base(warehouse: Builder) -> None:
+    """Runs are compared within their class whatever their hosts are called; the third run before is the first that counts."""
+    for number, name in enumerate("aabbaba"):
+        warehouse.add(
+            _machine(name, f"cpu {name}"),
+            run(f"r{number}", "c", environment_id=name, host=f"h{number}", started_at=number),
+        )
+    query = "SELECT run_id FROM _comparison_sides(NULL, [?], 20) WHERE side = 'base' ORDER BY run_id"
+
+    assert warehouse.rows(query, ["r5"]) == []
+    assert warehouse.rows(query, ["r6"]) == [("r0",), ("r1",), ("r4",)]
+
+
+def test_sides_of_other_machines_are_told(warehouse: Builder) -> None:
+    """Only where every class is known and none is on both sides."""
+    for name in "abc":
+        warehouse.add(_machine(name, f"cpu {name}"), run(name, environment_id=name))
+    warehouse.add(run("x"))
+    query = "SELECT DISTINCT is_other_machine FROM _comparison_sides(?, ?, 20)"
+
+    for base, candidate, other in (("a", "b", True), ("ab", "b", False), ("ab", "c", True), ("a", "x", False)):
+        assert warehouse.rows(query, [list(base), list(candidate)]) == [(other,)]
