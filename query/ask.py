@@ -3,12 +3,13 @@
 import contextlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import sql
 from ..warehouse.errors import BenchError
+from .allowed import SETTINGS, check_query, check_types, type_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -16,28 +17,6 @@ if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 BATCH = 2000  # rows fetched at a time
-# Ways to write, or to hide one.
-REFUSED = {"ATTACH", "DETACH", "COPY", "COPY_DATABASE", "EXPORT", "PREPARE", "EXECUTE", "LOAD", "UPDATE EXTENSIONS"}
-# Functions that write what a locked setting would (DuckDB 1.5 lets them), that run a file's statements, and secrets on disk.
-WRITES = re.compile(
-    r"""(?xis) \b (?: (?:enable|disable)_(?:logging|profil(?:e|ing)) | import_database ) \b
-    | \b CREATE \b .* \b PERSISTENT \b .* \b SECRET \b | \b DROP \b .* \b SECRET \b"""
-)
-WRITERS = {"CALL", "PRAGMA", "CREATE", "DROP", "SELECT", "EXPLAIN"}  # statements that may contain one
-# Settings that shape an answer or say what it may cost; all others are locked, since many write, load or log.
-SETTINGS = (
-    "Calendar", "TimeZone", "default_collation", "default_null_order", "default_order", "disabled_optimizers",
-    "enable_optimizer", "enable_progress_bar", "errors_as_json", "explain_output", "ieee_floating_point_ops",
-    "integer_division", "max_expression_depth", "max_memory", "memory_limit", "null_order",
-    "order_by_non_integer_literal", "pivot_limit", "preserve_identifier_case", "preserve_insertion_order",
-    "progress_bar_time", "scalar_subquery_error_on_multiple_rows", "schema", "search_path", "threads", "worker_threads",
-)  # fmt: skip
-# EXPLAIN ANALYZE runs what it explains, COPY included.
-EXPLAINS_A_QUESTION = re.compile(
-    r"""(?xis) (?: \s | --[^\n]*\n | /\*.*?\*/ )*
-    EXPLAIN (?: \s | --[^\n]*\n | /\*.*?\*/ | ANALYZE\b | \(\s*(?:ANALYZE|FORMAT)[^()]*\) )*
-    (?: SELECT | FROM | WITH | VALUES | TABLE | PIVOT | UNPIVOT | SUMMARIZE | DESCRIBE | SHOW )\b"""
-)
 SILENT = {"CREATE", "DROP", "INSERT", "UPDATE", "DELETE", "SET", "VARIABLE_SET", "LOAD", "TRANSACTION", "ALTER"}
 
 
@@ -82,7 +61,7 @@ def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer
 
 def is_silent(statement: "duckdb.Statement") -> bool:
     """Whether a statement returns no rows of use, such as SET."""
-    return _type(statement) in SILENT
+    return type_of(statement) in SILENT
 
 
 def last_statement(warehouse: "Warehouse", query: str) -> "duckdb.Statement":
@@ -91,15 +70,9 @@ def last_statement(warehouse: "Warehouse", query: str) -> "duckdb.Statement":
 
     connection = warehouse.connection
     try:
+        check_query(connection, query)
         statements = connection.extract_statements(query)
-        for statement in statements:
-            what = _type(statement)
-            if (
-                what in REFUSED
-                or (what == "EXPLAIN" and not EXPLAINS_A_QUESTION.match(statement.query))
-                or (what in WRITERS and WRITES.search(_without_text(statement.query)))
-            ):
-                raise BenchError(f"bench sql only reads: {what} is refused. Write a result with: bench sql … -o FILE")
+        check_types(statements)
         if not statements:
             raise BenchError('the query is empty. Try: bench sql "SELECT * FROM run_summaries"')
         for statement in statements[:-1]:
@@ -119,21 +92,27 @@ def _fetch(warehouse: "Warehouse", result: "duckdb.DuckDBPyConnection") -> Itera
         raise friendly(warehouse, error) from error
 
 
-def _type(statement: "duckdb.Statement") -> str:
-    """What a statement is; DuckDB's Python package has no name for one kind, which fetches extensions."""
-    try:
-        return str(statement.type.name).replace("???", "UPDATE EXTENSIONS")
-    except ValueError:
-        return "UPDATE EXTENSIONS"
+def lock_settings(warehouse: "Warehouse", extensions: Sequence[str] = ()) -> None:
+    """Lock the settings of this connection but SETTINGS, so that no query writes, loads or logs by way of one.
 
+    Args:
+        warehouse: Where to ask.
+        extensions: Extensions of DuckDB to load, and to download where they are missing; a query loads no other.
 
-def _without_text(query: str) -> str:
-    """A statement without its string literals and comments, which may say anything; one with a quote in it counts as two."""
-    return re.sub(r"'[^']*'|--[^\n]*|/\*.*?\*/", " ", query, flags=re.DOTALL)
+    Raises:
+        BenchError: An extension cannot be loaded.
+    """
+    import duckdb
 
-
-def lock_settings(warehouse: "Warehouse") -> None:
-    """Lock the settings of this connection but SETTINGS, so that no query writes, loads or logs by way of one."""
+    for name in extensions:
+        if not re.fullmatch(r"[A-Za-z0-9_]+", name):
+            raise BenchError(f"{name!r} is no name of an extension of DuckDB, such as httpfs.")
+        try:
+            warehouse.connection.execute(f"INSTALL {name}")
+            warehouse.connection.execute(f"LOAD {name}")
+        except duckdb.Error as error:
+            raise BenchError(f"the extension {name} cannot be loaded: {str(error).splitlines()[0]}.") from error
+    _fetch_nothing(warehouse)
     known = {name for (name,) in warehouse.connection.execute("SELECT name FROM duckdb_settings()").fetchall()}
     warehouse.connection.execute(f"SET allowed_configs = {[name for name in SETTINGS if name in known]}")
     warehouse.connection.execute("SET lock_configuration = true")
@@ -141,8 +120,15 @@ def lock_settings(warehouse: "Warehouse") -> None:
 
 def shut_in(warehouse: "Warehouse") -> None:
     """Deny all later queries on this connection access to files, the network and settings."""
+    _fetch_nothing(warehouse)
     warehouse.connection.execute("SET enable_external_access = false")
     warehouse.connection.execute("SET lock_configuration = true")
+
+
+def _fetch_nothing(warehouse: "Warehouse") -> None:
+    """No query downloads or loads an extension by itself."""
+    for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+        warehouse.connection.execute(f"SET {setting} = false")
 
 
 @contextlib.contextmanager
@@ -178,6 +164,11 @@ def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
     text = str(error).strip()
     if locked := re.search(r'option "+(\w+)"+ - the configuration has been locked', text):
         return BenchError(f"bench sql only reads: the setting {locked[1]} is locked.")
+    if extension := re.search(r"installing and loading the (\w+) extension", text):
+        return BenchError(
+            f"this needs DuckDB's extension {extension[1]}, which bench neither downloads nor loads unasked. Allow it with: "
+            f"bench sql --extensions {extension[1]} …"
+        )
     missing = re.search(
         r"Table(?: Function)? with name \"?([^\"\s]+)\"? (?:does not exist|is not in the catalog)", text
     )

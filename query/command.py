@@ -51,6 +51,12 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
 )
 @click.option("--sandbox", is_flag=True, help="No files, no network, no settings: for queries you do not trust.")
 @click.option(
+    "--extensions",
+    cls=Values,
+    metavar="NAME…",
+    help="DuckDB's extensions to load, such as httpfs; missing ones are downloaded.",
+)
+@click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="Who answers."
 )
 @click.option("--master", metavar="URL", help="Spark's cluster; without it all cores here.")
@@ -58,8 +64,8 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
 @format_option
 @store_option
 def sql(
-    query: str | None, file: Path | None, sandbox: bool, engine: str, master: str | None, output: Path | None, fmt: str,
-    store: Store,
+    query: str | None, file: Path | None, sandbox: bool, extensions: Sequence[str], engine: str, master: str | None,
+    output: Path | None, fmt: str, store: Store,
 ) -> None:  # fmt: skip
     """Ask the warehouse anything, read-only.
 
@@ -80,6 +86,8 @@ def sql(
         raise BenchError("there are two queries, an argument and a file. Give one of them.")
     if master is not None and engine != "spark":
         raise BenchError("--master is Spark's. Add --engine spark.")
+    if extensions and (sandbox or engine == "spark"):
+        raise BenchError("--extensions is for DuckDB outside of the sandbox. Leave it, or the other option, out.")
     if engine == "spark":
         from .engines.spark_session import answer as ask_spark
         from .engines.spark_session import session
@@ -92,7 +100,10 @@ def sql(
             write(ask_spark(spark, store, query if query is not None else _read(file), notify), fmt, output)
         return
     with Warehouse.open(store) as warehouse:
-        (shut_in if sandbox else lock_settings)(warehouse)
+        if sandbox:
+            shut_in(warehouse)
+        else:
+            lock_settings(warehouse, extensions)
         if query is None and file is None and sys.stdin.isatty():
             from .prompt import converse
 

@@ -224,9 +224,11 @@ def _one_select(warehouse: "Warehouse", query: str) -> str:
     """The query without a semicolon at its end."""
     import duckdb
 
+    from ..query.allowed import check_query
     from ..query.ask import friendly
 
     try:
+        check_query(warehouse.connection, query)
         statements = warehouse.connection.extract_statements(query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":
             kinds = ", ".join(statement.type.name for statement in statements) or "nothing"

@@ -10,8 +10,8 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
-from ..exhaustive import first_of
-from .conftest import Bench
+from ...exhaustive import first_of
+from ..conftest import Bench
 
 
 def test_a_query_comes_as_argument_file_or_stdin(bench: Bench, tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_a_result_goes_to_a_file(bench: Bench, tmp_path: Path) -> None:
             ("SELECT * FROM speedups()", "is read as: FROM speedups"),
             ("SELECT CAST(name AS INT) FROM cases", "Could not convert"),
             ("", "the query is empty"),
-            ("DELETE FROM runs", "read-only"),
-            ("CREATE TABLE t AS SELECT 1", "read-only"),
+            ("DELETE FROM runs", "bench sql only reads"),
+            ("CREATE TABLE t AS SELECT 1", "bench sql only reads"),
             ("COPY runs TO 'x.csv'", "bench sql only reads"),
             ("ATTACH 'x.duckdb'", "bench sql only reads"),
             ("PREPARE p AS COPY runs TO 'x.csv'", "bench sql only reads"),
