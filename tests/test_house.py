@@ -152,6 +152,8 @@ def test_a_long_file_says_why() -> None:
 # Modules whose queries compute more than a selection, and what they are composed of.
 COMPOSES = {
     "ingest.formats._trace_rows": "the columns and parts of a trace file, none of which is in the warehouse",
+    "ingest.user_formats.compiled": "the rows of a file by a user's mapping, none of which is in the warehouse",
+    "ingest.user_formats.row_sql": "the columns of that file",
     "query.change.history": "the series that a user chooses",
     "query.explain.evidence": "the cell that a user asks about, as statements that can be run again",
     "query.explain.explain": "the name of a case as a user writes it, and files that it came from",

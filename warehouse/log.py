@@ -394,6 +394,23 @@ class Batch:
         if self._added[event] >= ROWS_AT_ONCE:
             self._write(event)
 
+    def add_table(self, event: type[Event], table: "pa.Table") -> None:
+        """Add the rows of a table that has columns of the event, without secrets; those it lacks have the event's defaults."""
+        import pyarrow as pa
+
+        wanted = schema.arrow_schema(event)
+        usual = {each.name: each.default for each in dataclasses.fields(event)}  # type: ignore[arg-type]
+        columns = [
+            table[each.name].cast(each.type)
+            if each.name in table.column_names
+            else pa.repeat(pa.scalar(usual[each.name], each.type), table.num_rows)
+            for each in wanted
+        ]
+        self._tables[event].append(pa.table(columns, schema=wanted))
+        self._added[event] += table.num_rows
+        if self._added[event] >= ROWS_AT_ONCE:
+            self._write(event)
+
     def copy(self, connection: "duckdb.DuckDBPyConnection", event: type[Event], select: str) -> Path:
         """Add the rows of a query, without passing them through Python.
 

@@ -113,6 +113,11 @@ def masked_variable(name: str, value: str) -> str:
     return MASK if value and is_secret(name) else masked(value)
 
 
+def hints_of_secrets() -> set[str]:
+    """Texts in lower case: what has none of them, in any case, has nothing that `masked` replaces."""
+    return set() if _are_kept() else {*_HINTS, *(text.lower() for text in _seen | _of_environment())}
+
+
 def is_secret(name: str) -> bool:
     """Whether an option or a variable of this name has a value that nobody should read."""
     return _may_hold_one(name) and bool(re.fullmatch(_SECRET, name)) and not re.search(_OF_LANGUAGE_MODELS, name)

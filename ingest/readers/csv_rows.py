@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ...warehouse.events import Reject
 from ...warehouse.log import Batch
-from ..format import Part, Tally, as_text
+from ..format import MAX_TEXT, Part, Tally, as_text
 from .document import BadRecord, read_lines
 
 LONGEST_RECORD = 100  # lines; an unclosed quote must not swallow the rest of a file
+LONGEST_BYTES = 1 << 20  # of a record
 LONE_CR = (
     "a carriage return (CR) without a line feed, the line end of old Macs. Convert the file: tr '\\r' '\\n' < OLD > NEW"
 )
@@ -53,17 +54,24 @@ def rows(lines: Iterable[tuple[int, bytes]], separator: str = ",") -> Iterator[C
 
 
 def _row(line: int, data: bytes, separator: str) -> CsvRow:
-    text = as_text(data).removeprefix("\ufeff") if line == 1 else as_text(data)
+    kept = as_text(data).removeprefix("\ufeff") if line == 1 else as_text(data)
+    if len(data) > LONGEST_BYTES:
+        return CsvRow(line, [], kept, f"longer than {LONGEST_BYTES >> 20} MiB")
+    text = kept
     try:
         if not data.isascii():
             data.decode("utf-8-sig")
+        if len(data) > MAX_TEXT:
+            text = data.removesuffix(b"\r").decode("utf-8-sig" if line == 1 else "utf-8")
+        if "\0" in text:
+            return CsvRow(line, [], kept, "holds a NUL byte")
         plain = text and '"' not in text and "\r" not in text  # most are, and need no parser
         cells = text.split(separator) if plain else next(csv.reader([text], delimiter=separator, strict=True), [])
     except UnicodeDecodeError:
-        return CsvRow(line, [], text, "not UTF-8")
+        return CsvRow(line, [], kept, "not UTF-8")
     except csv.Error as error:
-        return CsvRow(line, [], text, reason_of(error))
-    return CsvRow(line, [cell.strip() for cell in cells], text)
+        return CsvRow(line, [], kept, reason_of(error))
+    return CsvRow(line, [cell.strip() for cell in cells], kept)
 
 
 def reason_of(error: csv.Error) -> str:

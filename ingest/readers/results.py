@@ -4,6 +4,7 @@ The rules of all formats are here: what samples and aggregates become, how units
 that are not numbers, and to fields that no format reads.
 """
 
+import contextlib
 import json
 import math
 import re
@@ -52,7 +53,7 @@ class Results:
         self.tally = Tally()
         self.run_id = part.run_id
         self.context: Any = None  # what the head of a document says that its records need
-        self._batch = batch
+        self.batch = batch
         self._known = False
         self._announced: set[tuple[str, str]] = set()
         self._pending: list[Iterable[Event] | Rows] = []  # of the record being read
@@ -87,7 +88,7 @@ class Results:
         if environment is not None and environment != NOWHERE:
             environment = identified(without_secrets(environment))
             columns["environment_id"] = environment.environment_id
-            self._batch.add(environment)
+            self.batch.add(environment)
         self.tally.shares.setdefault(self.run_id, Tally())
         if not self._known:
             source, config = self.part.format, self.part.config
@@ -124,13 +125,33 @@ class Results:
     def _give(self, events: Iterable[Event] | Rows) -> int:
         """Add events to the batch; returns how many."""
         if isinstance(events, Rows):
-            self._batch.add_rows(events.event, events.columns, events.count)
+            self.batch.add_rows(events.event, events.columns, events.count)
             return events.count
         count = 0
         for event in events:
-            self._batch.add(event)
+            self.batch.add(event)
             count += 1
         return count
+
+    @contextlib.contextmanager
+    def collecting(self, batch: Any) -> Iterator[None]:
+        """Let another take the events of the records that are read meanwhile."""
+        usual, self.batch = self.batch, batch
+        try:
+            yield
+        finally:
+            self.batch = usual
+
+    def count(self, records: int, *, run_id: str, is_known: bool) -> None:
+        """Account for records of a run that were read, and added, by another way."""
+        usual, self.run_id = self.run_id, run_id
+        self._count(known=records) if is_known else self._count(loaded=records)
+        self.run_id = usual
+
+    def count_without_rows(self, records: int, run_id: str) -> None:
+        """Say of records that were counted as loaded that they have no rows of their own."""
+        for tally in (self.tally, self.tally.shares.get(run_id, self._unplaced)):
+            tally.without_rows += records
 
     def _count(self, *, loaded: int = 0, rejected: int = 0, known: int = 0, without_rows: int = 0) -> None:
         counts = Tally(loaded + rejected + known, loaded, rejected, known, without_rows=without_rows)
@@ -153,7 +174,7 @@ class Results:
             reason=str(error), text=text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…",
         )  # fmt: skip
         if self.tally.shares:
-            self._batch.add(rejected)
+            self.batch.add(rejected)
         else:
             self._homeless.append(rejected)
 
@@ -170,7 +191,7 @@ class Results:
                 home = next(iter(self.tally.shares))
             self.tally.shares.setdefault(home, Tally()).add(self._unplaced)
         for rejected in self._homeless:
-            self._batch.add(replace(rejected, run_id=home))
+            self.batch.add(replace(rejected, run_id=home))
         return self.tally
 
     def case(self, name: str, *, parameters: Mapping[str, Any] | None = None, **axes: Any) -> "Subject":
@@ -181,11 +202,7 @@ class Results:
             parameters: Further axes; nothing that varies from run to run.
             axes: Columns of `cases`.
         """
-        name, parameters = masked_command(name), masked_parameters(parameters or {})
-        parameters = {
-            key: ADDRESS.sub("0x…", value) if isinstance(value, str) else value for key, value in parameters.items()
-        }
-        case_id, work_hash = case_ids(name=name, parameters=parameters, **axes)
+        case_id, work_hash, name, parameters = case_of(name, parameters or {}, **axes)
         subject = self._subjects.setdefault(case_id, Subject(self, case_id, self._line))
         if not subject.is_announced and (self.run_id, case_id) not in self._announced:
             axes_json = as_json(parameters) if parameters else None
@@ -344,6 +361,16 @@ class Subject:
         """Add how it ended; a case that was measured is ok without being said so."""
         self.has_outcome = True
         self._results.add([Outcome(status=status, reason=reason, **columns, **self.place())])
+
+
+def case_of(name: str, parameters: Mapping[str, Any], **axes: Any) -> tuple[str, str, str, dict[str, Any]]:
+    """The hashes of a case and of its work; its name and further axes, without secrets and addresses."""
+    name = masked_command(name)
+    parameters = {
+        key: ADDRESS.sub("0x…", value) if isinstance(value, str) else value
+        for key, value in masked_parameters(parameters).items()
+    }
+    return *case_ids(name=name, parameters=parameters, **axes), name, parameters
 
 
 def number(value: Any, factor: float = 1.0) -> float | None:

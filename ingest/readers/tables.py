@@ -11,15 +11,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import counted
 from ...warehouse.errors import UnknownName
 from ...warehouse.events import as_json
 from ..format import Part, as_text, encoding
 from . import csv_rows
-from .csv_rows import CsvRow
 from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show
 from .files import read_head
+from .records import Record, record_of_csv
 from .sqlite_file import SQLITE, rows_of_table, sqlite_errors, tables_of
+from .text_rows import RowBlock, csv_blocks, json_blocks
 from .xlsx_file import SheetRow, is_workbook, open_workbook
 
 if TYPE_CHECKING:
@@ -34,16 +34,6 @@ PEEK = 1000  # rows of JSON whose fields are the columns, unless one is looked f
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """One row of a table."""
-
-    line: int  # line of the file, or number of the record where lines mean nothing
-    cells: dict[str, Any]  # column -> what it holds, nothing where it is empty
-    text: Callable[[], str]
-    problem: str | None = None  # why there are no cells
-
-
-@dataclass(frozen=True, slots=True)
 class TableFile:
     """A file as a table."""
 
@@ -52,6 +42,7 @@ class TableFile:
     complete: bool  # whether every column there is is among them; rows of JSON have fields of their own
     rows: Callable[[], Iterator[Record]]
     note: str | None = None  # what the user must know of it
+    blocks: Callable[[], Iterator[RowBlock]] | None = None  # the same rows as columns of text, for SQL
 
 
 def open_table(part: Part, records: str | None) -> TableFile:
@@ -78,7 +69,7 @@ def open_table(part: Part, records: str | None) -> TableFile:
         return _csv(part)
     if records is None and _begins_lines(part, first):
         rows = functools.partial(_json_lines, part)
-        return TableFile("json lines", _fields(rows()), False, rows)
+        return TableFile("json lines", _fields(rows()), False, rows, blocks=functools.partial(_line_blocks, part))
     return _json(part, records)
 
 
@@ -119,23 +110,18 @@ def _csv(part: Part) -> TableFile:
 
     def rows() -> Iterator[Record]:
         lines = (line for line in numbered_lines(part) if line[0] > first)
-        return (_of_csv(row, names) for row in csv_rows.rows(lines, separator))
+        return (record_of_csv(row, names) for row in csv_rows.rows(lines, separator))
 
-    return TableFile("csv", [name for name in names if name], True, rows)
+    def blocks() -> Iterator[RowBlock]:
+        return csv_blocks(part, names, separator, first)
+
+    return TableFile("csv", [name for name in names if name], True, rows, blocks=blocks)
 
 
 def _check_header(names: Iterable[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
         raise BadRecord(f"has the column {twice[0]!r} twice")
-
-
-def _of_csv(row: CsvRow, names: list[str]) -> Record:
-    problem = row.problem or ("blank line" if row.is_blank() else None)
-    if problem is None and len(row.cells) != len(names):
-        problem = f"{counted(len(row.cells), 'column')} under a header of {len(names)}"
-    cells = {} if problem else {name: cell for name, cell in zip(names, row.cells, strict=True) if cell and name}
-    return Record(row.line, cells, lambda: row.text, problem)
 
 
 def _begins_lines(part: Part, first: str) -> bool:
@@ -148,8 +134,16 @@ def _begins_lines(part: Part, first: str) -> bool:
     return isinstance(value, Object) or any(line.strip() for _, line in others)
 
 
+def _line_blocks(part: Part) -> Iterator[RowBlock]:
+    return json_blocks(part, _of_lines)
+
+
 def _json_lines(part: Part) -> Iterator[Record]:
-    for number, line in numbered_lines(part):
+    return _of_lines(numbered_lines(part))
+
+
+def _of_lines(lines: Iterable[tuple[int, bytes]]) -> Iterator[Record]:
+    for number, line in lines:
         text = functools.partial(as_text, line)
         try:
             value = decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))

@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,15 @@ from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally
 from ..readers.document import BadRecord, decode, show
 from ..readers.json_format import reject_file
+from ..readers.records import Record
 from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
-from ..readers.tables import Record, TableFile, check_columns, lookup, open_table, spare
+from ..readers.tables import TableFile, check_columns, lookup, open_table, spare
 from ..readers.units import unit_of
 from .columns import NO_VALUE, OtherColumns, sort_columns
-from .mapping import REPEATED, Mapping, Term, Value, with_columns
+from .mapping import METRICS, REPEATED, SUFFIXES, Mapping, Term, Value, with_columns
 from .row_runs import PAUSE_S, RunsOfRows, cell_of, text_of
+from .row_sql import COUNTS
 
-COUNTS = ("batch_size", "sequence_length")
-METRICS = {"ns": "latency", "ops/s": "throughput"}
 ENDINGS = {
     "ok": "ok pass passed success successful succeeded complete completed done true",
     "fail_to_run": "fail_to_run fail failed failure error errored crash crashed false",
@@ -37,10 +37,12 @@ ENDINGS = {
 STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
 # a number and the unit behind it
 WITH_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)")
-SUFFIXES = ("ns", "bytes", "%")  # units that may stand there, as `unit_of` names them
+COMMAS = re.compile(r"[+-]?[0-9.,' ]*[0-9],[0-9]+(\.[0-9]+)?")
+WITH_COMMA = ": a comma is no decimal point, and thousands are not parted"
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
 LOOKED_AT = 1000  # rows that tell what a column holds
 SHOWN = 12  # columns named in a note
+COMPILED_BYTES = 1 << 20  # below this a table is read row by row as fast
 
 
 class Mapped(Format):
@@ -90,13 +92,31 @@ class Mapped(Format):
 def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time: bool = False) -> None:
     """Add the rows of a table by a mapping, and notes about the table.
 
-    The rows are read up to three times. With `by_time` rows more than PAUSE_S apart belong to different runs.
+    A long table is read by SQL, a block at a time; a short one row by row. With `by_time` rows more than PAUSE_S apart belong to
+    different runs.
     """
     if table.note is not None:
         results.note(table.note)
-    reader = _Reader(with_columns(mapping, table.columns), results)
+    reader = RowReader(with_columns(mapping, table.columns), results, is_ordered=table.complete)
     if reader.mapping.rest != "out":
         reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
+    if table.blocks is not None and results.part.size_bytes >= COMPILED_BYTES:
+        from .compiled import CompiledMapping
+
+        CompiledMapping(reader, table.blocks, _objects(table.columns)).read(by_time=by_time)
+    else:
+        _read_rows(table, reader, by_time=by_time)
+    reader.notes()
+
+
+def _objects(columns: Iterable[str]) -> set[str]:
+    """The paths of the objects that hold others, by the dotted paths of columns."""
+    return {column[:at] for column in columns for at, character in enumerate(column) if character == "."}
+
+
+def _read_rows(table: TableFile, reader: "RowReader", *, by_time: bool) -> None:
+    """Add the rows of a table one by one; they are gone through up to three times."""
+    results = reader.results
     groups = reader.runs.find(table, by_time=by_time)
     if groups is None and (began := reader.runs.began(table)) is not None:
         results.run(started_at=began)
@@ -108,28 +128,47 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
                 results.reject(error, record.text(), record.line)
                 continue
         results.record(functools.partial(reader.load, record), record.text, record.line)
-    reader.notes()
 
 
-@dataclass(slots=True)
-class _Reader:
+class FirstSeen(dict[str, tuple[int, int]]):
+    """Texts, and where each stood first: the line, and the place in it."""
+
+    def note(self, text: str, place: tuple[int, int]) -> None:
+        """Remember where a text stands."""
+        self[text] = min(place, self.get(text, place))
+
+    def in_order(self) -> list[str]:
+        """The texts in the order of their places."""
+        return sorted(self, key=lambda text: (self[text], text))
+
+
+@dataclass
+class RowReader:
     """Rows into events."""
 
     mapping: Mapping
     results: Results
     used: set[str] = field(default_factory=set)
-    others: dict[str, None] = field(default_factory=dict)  # columns that the mapping does not name, in order
+    others: FirstSeen = field(default_factory=FirstSeen)  # columns that the mapping does not name
     # those of them that would part every row from all others
     no_axes: OtherColumns = field(default_factory=OtherColumns)
-    odd: dict[str, None] = field(default_factory=dict)  # statuses nobody knows
+    odd: FirstSeen = field(default_factory=FirstSeen)  # statuses nobody knows
     has_status: bool = False  # any row
+    is_ordered: bool = True  # whether all rows have the same columns, in the same order
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric
 
     runs: RunsOfRows = field(init=False)
+    number: Callable[[tuple[str, str, str], int], int] = field(init=False)  # of the first of so many new samples
 
     def __post_init__(self) -> None:
+        self.number = self._number
         self.used = set(self.mapping.columns)
         self.runs = RunsOfRows(self.mapping)
+
+    def _number(self, place: tuple[str, str, str], count: int) -> int:
+        first = self.counts[place]
+        self.counts[place] += count
+        return first
 
     def sort_out(self, rows: Iterable[dict[str, Any]]) -> None:
         """Tell by some rows which columns that the mapping does not name are no axes of a case."""
@@ -153,8 +192,8 @@ class _Reader:
         what = text_of(cell_of(fields["name"], cells))
         if what is None:
             raise BadRecord(f"no {fields['name'].text}")
-        case = self.results.case(what, parameters=self._parameters(cells), **axes)
-        status = self._status(cells)
+        case = self.results.case(what, parameters=self._parameters(cells, record.line), **axes)
+        status = self._status(cells, record.line)
         for value in self.mapping.values:
             self._value(value, cells, case, moment, failed=status not in (None, "ok"))
         for column in self.no_axes.measured:
@@ -172,7 +211,7 @@ class _Reader:
                 if self.mapping.rest == "out"
                 else "became parameters; ignore=COLUMN leaves one out, rest=out all"
             )
-            self.results.note(f"columns that the mapping does not name {became}: {_listed(list(self.others))}")
+            self.results.note(f"columns that the mapping does not name {became}: {_listed(self.others.in_order())}")
         for names, became in (
             (self.no_axes.measured, "of measured numbers became metrics"),
             (self.no_axes.labels, "that count or name rows are kept as fields"),
@@ -194,13 +233,13 @@ class _Reader:
             self.results.note(f"no row has {status.text!r}, the status: all rows count as passed")
         if self.odd:
             self.results.note(
-                f"statuses that bench does not know count as failures: {', '.join(list(self.odd)[:SHOWN])}"
+                f"statuses that bench does not know count as failures: {', '.join(self.odd.in_order()[:SHOWN])}"
             )
 
-    def _parameters(self, cells: dict[str, Any]) -> dict[str, Any]:
+    def _parameters(self, cells: dict[str, Any], line: int) -> dict[str, Any]:
         axes: dict[str, Any] = {}
-        for path, value in spare(cells, self.used):
-            self.others[path] = None
+        for place, (path, value) in enumerate(spare(cells, self.used)):
+            self.others.note(path, (line, place if self.is_ordered else 0))
             if self.mapping.rest != "out":
                 axes[path] = _typed(value)
         for column in self.mapping.parameters:
@@ -211,15 +250,19 @@ class _Reader:
                 axes[column] = value
         return axes
 
-    def _status(self, cells: dict[str, Any]) -> str | None:
+    def _status(self, cells: dict[str, Any], line: int) -> str | None:
         text = text_of(cell_of(self.mapping.fields.get("status"), cells))
         if text is None:
             return None
         self.has_status = True
-        status = STATUSES.get(re.sub(r"[\s-]+", "_", text.lower()))
+        status = self.status_of(text)
         if status is None:
-            self.odd[text[:60]] = None
+            self.odd.note(text[:60], (line, 0))
         return status or text
+
+    def status_of(self, text: str) -> str | None:
+        """The status that a word means; None if nobody knows it."""
+        return STATUSES.get(re.sub(r"[\s-]+", "_", text.lower()))
 
     def _value(
         self, value: Value, cells: dict[str, Any], case: Subject, moment: Instant | None, *, failed: bool
@@ -248,9 +291,8 @@ class _Reader:
         loops = None if term is None else _whole(term, cell_of(term, cells))
         case.samples(
             numbers, unit, loops=loops or 1, metric=metric, phase=about.get("phase") or "steady", better=better,
-            recorded_at=moment, sample=self.counts[place],
+            recorded_at=moment, sample=self.number(place, len(numbers)),
         )  # fmt: skip
-        self.counts[place] += len(numbers)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -283,7 +325,8 @@ def _number(column: str, value: Any, *, failed: bool) -> Any:
         return value
     read = number(value)
     if read is None and not isinstance(value, float):
-        raise BadRecord(f"{column} is {show(value)}, not a number")
+        comma = WITH_COMMA if isinstance(value, str) and COMMAS.fullmatch(value) else ""
+        raise BadRecord(f"{column} is {show(value)}, not a number{comma}")
     return None if failed and read == 0 else value
 
 

@@ -48,6 +48,8 @@ FIELDS = {
 }
 REPEATED = ("value", "parameters", "ignore")
 RESTS = ("parameters", "out")
+METRICS = {"ns": "latency", "ops/s": "throughput"}  # what a value is that has this unit and no name
+SUFFIXES = ("ns", "bytes", "%")  # units that may stand behind a number, as `unit_of` names them
 STATISTIC = re.compile(
     r"min|max|mean|median|sum|mode|q1|q3|std|stddev|stderr|variance|cv|iqr|mad|low|high|p\d+(\.\d+)?"
 )

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
@@ -19,14 +20,21 @@ from ..format import FILE, Format, Head, Part, Tally, encoding
 from ..readers.document import BadRecord, read_text, show
 from ..readers.json_format import reject_file
 from ..readers.packing import packing_of
+from ..readers.records import Record
 from ..readers.results import Results
-from ..readers.tables import Record, TableFile
+from ..readers.tables import TableFile
+from ..readers.text_rows import RowBlock
 from .mapped import read_table
 from .mapping import parse_mapping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LONGEST = 1 << 20  # bytes of a line that is looked at
 LINES = 8192  # matched at a time
 CHARACTERS = 4 << 20  # of lines matched at a time, at most
+LINES_OF_A_BLOCK, CHARACTERS_OF_A_BLOCK = 300_000, 16 << 20  # the same for SQL
+CONTROL = r"[\x00-\x1f]"
 
 
 class Pattern(Format):
@@ -80,8 +88,9 @@ class Pattern(Format):
         results = Results(part, batch)
         results.note(f"read with --pattern {shlex.quote(self.pattern)} --map {shlex.quote(str(self.mapping))}")
         matches = _Matches(part, self.pattern)
+        table = TableFile("log", self.groups, True, lambda: iter(matches), blocks=matches.blocks)
         try:
-            read_table(TableFile("log", self.groups, True, lambda: iter(matches)), self.mapping, results)
+            read_table(table, self.mapping, results)
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
@@ -131,6 +140,35 @@ class _Matches:
         Raises:
             BadRecord: The file cannot be unpacked, or decoded as UTF-16.
         """
+        for lines in self._batches(LINES, CHARACTERS):
+            hits, groups = self._match(lines)
+            for hit, cells in zip(hits, groups.to_pylist(), strict=True):
+                yield _record(lines[hit], cells)
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """The same rows as columns of text, for SQL; those with control characters apart.
+
+        Raises:
+            BadRecord: As iterating does.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for lines in self._batches(LINES_OF_A_BLOCK, CHARACTERS_OF_A_BLOCK):
+            hits, groups = self._match(lines)
+            said = pa.array([lines[hit][1] for hit in hits], pa.string())
+            is_odd = pc.match_substring_regex(said, CONTROL)
+            plain = pc.indices_nonzero(pc.invert(is_odd))
+            odd = [_record(lines[hits[at]], groups[at].as_py()) for at in pc.indices_nonzero(is_odd).to_pylist()]
+            chosen = groups.take(plain)
+            places = [hits[at] for at in plain.to_pylist()]
+            columns = {f"c{index}": _not_empty(chosen.field(index)) for index in range(chosen.type.num_fields)}
+            names = [chosen.type.field(index).name for index in range(chosen.type.num_fields)]
+            table = pa.table({"line": pa.array([lines[place][0] for place in places], pa.int64()), **columns})
+            yield RowBlock(table, names, functools.partial(_records, lines, places, chosen), odd)
+
+    def _batches(self, most_lines: int, most_characters: int) -> Iterator[list[tuple[int, str]]]:
+        """The lines with their numbers, so many at a time; lines that are too long are counted."""
         self.others = self.long = 0
         batch: list[tuple[int, str]] = []
         size = 0
@@ -141,21 +179,36 @@ class _Matches:
             self.first = self.first or line
             batch.append((number, line))
             size += len(line)
-            if len(batch) >= LINES or size >= CHARACTERS:
-                yield from self._match(batch)
+            if len(batch) >= most_lines or size >= most_characters:
+                yield batch
                 batch, size = [], 0
-        yield from self._match(batch)
+        if batch:
+            yield batch
 
-    def _match(self, lines: list[tuple[int, str]]) -> Iterator[Record]:
+    def _match(self, lines: list[tuple[int, str]]) -> "tuple[list[int], pa.StructArray]":
+        """Which of some lines match, and the groups of those; the others are counted."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         found = pc.extract_regex(pa.array([line for _, line in lines], pa.string()), self.pattern)
-        hits = found.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
+        hits = pc.indices_nonzero(found.is_valid())
         self.others += len(lines) - len(hits)
-        for hit, groups in zip(hits, found.take(pa.array(hits)).to_pylist(), strict=True):
-            number, line = lines[hit]
-            yield Record(number, {name: text for name, text in groups.items() if text}, functools.partial(str, line))
+        return hits.to_pylist(), found.take(hits)
+
+
+def _record(numbered: tuple[int, str], groups: dict[str, str | None]) -> Record:
+    number, line = numbered
+    return Record(number, {name: text for name, text in groups.items() if text}, functools.partial(str, line))
+
+
+def _records(lines: list[tuple[int, str]], places: list[int], groups: "pa.StructArray", row: int) -> list[Record]:
+    return [_record(lines[places[row]], groups[row].as_py())]
+
+
+def _not_empty(texts: "pa.Array") -> "pa.Array":
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 def _lines(part: Part) -> Iterator[tuple[int, str | None]]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from ...warehouse.events import Instant, as_json
 from ..readers.document import BadRecord, instant, show
+from ..readers.records import Record
 from ..readers.results import Chosen, Results
-from ..readers.tables import Record, TableFile, lookup
+from ..readers.tables import TableFile, lookup
 from .mapping import OF_RUN, Mapping, Term
 
 PAUSE_S = 1800  # a longer one between two rows ends a run: each night is one, though its cases are minutes apart
@@ -29,16 +30,22 @@ class RowGroup:
     began: Instant | None = None
     chosen: Chosen | None = None
 
-    def choose(self, results: Results) -> None:
+    @classmethod
+    def empty(cls, run_facts: dict[str, str]) -> "RowGroup":
+        """A run of no rows yet."""
+        return cls(run_facts, hashlib.sha256())
+
+    def choose(self, results: Results) -> Chosen:
         """Make it the run of the next record; its rows identify it."""
         if self.chosen is not None:
             results.resume(self.chosen)
-            return
+            return self.chosen
         label = {"run": self.run_facts["run"]} if "run" in self.run_facts else {}
         self.chosen = results.run(
             content=f"{as_json(self.run_facts)}\n{self.digest.hexdigest()}", started_at=self.began, tags=label,
             git_commit=self.run_facts.get("commit"), git_branch=self.run_facts.get("branch"), host=self.run_facts.get("host"),
         )  # fmt: skip
+        return self.chosen
 
 
 @dataclass(slots=True)
@@ -60,7 +67,7 @@ class RunsOfRows:
         groups: dict[str, RowGroup] = {}
         for record in table.rows():
             with contextlib.suppress(BadRecord):
-                group = groups.setdefault(self.of(record), RowGroup(self._facts(record), hashlib.sha256()))
+                group = groups.setdefault(self.of(record), RowGroup.empty(self._facts(record)))
                 group.digest.update(as_json(record.cells).encode() + b"\n")
                 moments = (group.began, self.moment(record))
                 group.began = min((moment for moment in moments if moment is not None), default=None)
@@ -117,6 +124,11 @@ def run_starts(moments: Iterable[Instant]) -> list[Instant]:
     for moment in moments:
         first, last = spans.get(moment // _PAUSE, (moment, moment))
         spans[moment // _PAUSE] = min(first, moment), max(last, moment)
+    return spans_to_starts(spans)
+
+
+def spans_to_starts(spans: dict[int, tuple[Instant, Instant]]) -> list[Instant]:
+    """The same by the first and the last time in each stretch of PAUSE_S."""
     ordered = sorted(spans.values())
     later = [first for (_, before), (first, _) in itertools.pairwise(ordered) if first - before > _PAUSE]
     return [*(first for first, _ in ordered[:1]), *later]

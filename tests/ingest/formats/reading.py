@@ -4,15 +4,18 @@ import functools
 import json
 import tempfile
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import pyarrow as pa
 from bench.ingest.format import Format, Options, Part, Tally, formats
 from bench.ingest.readers.files import read_head
-from bench.warehouse.events import CaseRecord, Environment, Event, Metric, Outcome, Reject, RunRecord, Timing
+from bench.warehouse.events import CaseRecord, Environment, Event, Instant, Metric, Outcome, Reject, RunRecord, Timing
 
 Kind = TypeVar("Kind", bound=Event)
+EPOCH = datetime(1970, 1, 1)
 
 
 @functools.cache
@@ -47,6 +50,15 @@ class Read:
         self.events += [
             event(**same, **{name: values[index] for name, values in arrays.items()}) for index in range(count)
         ]
+
+    def add_table(self, event: type[Event], table: pa.Table) -> None:
+        """Take the rows of a table."""
+        nulls = {"value": None} if event is Metric else {}
+        for row in table.to_pylist():
+            known = {name: value for name, value in row.items() if value is not None}
+            if "recorded_at" in known:
+                known["recorded_at"] = Instant((known["recorded_at"] - EPOCH) // timedelta(microseconds=1))
+            self.add(event(**{**nulls, **known}))
 
     def of(self, kind: type[Kind]) -> list[Kind]:
         """The events of one table."""
