@@ -16,11 +16,11 @@ from ._exports import lazy
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .asking import open
+    from .asking import compare, open
     from .measure.functions.benchmarks import benchmark
     from .warehouse.recorder import Case, Run, run
 
-__all__ = ["Case", "Run", "__version__", "benchmark", "open", "run"]
+__all__ = ["Case", "Run", "__version__", "benchmark", "compare", "open", "run"]
 
 
 __getattr__ = lazy(
@@ -29,7 +29,13 @@ __getattr__ = lazy(
         "Case": "warehouse.recorder",
         "Run": "warehouse.recorder",
         "benchmark": "measure.functions.benchmarks",
+        "compare": "asking",
         "open": "asking",
         "run": "warehouse.recorder",
     },
 )
+
+
+def __dir__() -> list[str]:
+    """What a notebook completes: the public names, which are imported on first use."""
+    return sorted(__all__)

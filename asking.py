@@ -53,6 +53,18 @@ def open(store: str | os.PathLike[str] | None = None, *, sandbox: bool = False) 
     return OpenStore(found, sandbox)
 
 
+def compare(
+    base: str, candidate: str, *, store: str | os.PathLike[str] | None = None, **options: Any
+) -> "Verdicts[Comparison]":
+    """Compare two sides of a store case by case: `bench.open(store).compare(base, candidate, …)`.
+
+    Raises:
+        UnknownName: No run answers to a name, or a column does not hold a value.
+        BenchError: There is no store.
+    """
+    return open(store).compare(base, candidate, **options)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdicts(Generic[Result]):
     """The answer of a command: it prints as the command does, and is a table with sentences in a notebook."""

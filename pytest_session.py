@@ -66,7 +66,7 @@ class Measurements:
             for run_id in resolve_runs(warehouse, name):
                 if run_id in ours:
                     return run_id
-        raise BenchError(f"no run of pytest --bench answers to {name!r}. List all with: bench runs")
+        raise BenchError(f"no run of pytest --bench answers to {name!r}. List all with: bench list runs")
 
     def _warehouse(self) -> "Warehouse":
         from .warehouse.database import Warehouse

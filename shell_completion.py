@@ -1,4 +1,4 @@
-"""`bench completion`: the script that makes a shell complete commands, options and their values."""
+"""`bench programs completion`: the script that makes a shell complete commands, options and their values."""
 
 import click
 
@@ -13,9 +13,9 @@ def completion(shell: str) -> None:
     """Print a script with which a shell completes bench's commands, options and choices when you press Tab.
 
     \b
-        bench completion bash >> ~/.bashrc
-        bench completion zsh >> ~/.zshrc
-        bench completion fish > ~/.config/fish/completions/bench.fish
+        bench programs completion bash >> ~/.bashrc
+        bench programs completion zsh >> ~/.zshrc
+        bench programs completion fish > ~/.config/fish/completions/bench.fish
     """
     from click.shell_completion import get_completion_class
 

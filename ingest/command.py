@@ -154,7 +154,7 @@ def _show(report: IngestReport, store: Store) -> None:
             f"sealed and loaded {counted(report.recovered, 'journal')} of processes that ended without closing their run"
         )
     if any(line.rejected for line in report.lines):
-        _notify("Rejected records are kept with file, line and reason; see them with: bench rejects")
+        _notify("Rejected records are kept with file, line and reason; see them with: bench list rejects")
     if not rows and not report.recovered and not report.copied:
         _notify(f"nothing new for {store}")
     if report.runs:

@@ -125,7 +125,9 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
     if path.exists():
         return RequestedPath(path, options.config)
     if "://" in text:  # not repeated: it may hold a credential
-        raise BenchError("an address is no file or folder. A store in a bucket is copied with: bench sync SRC DST")
+        raise BenchError(
+            "an address is no file or folder. A store in a bucket is copied with: bench store sync SRC DST"
+        )
     if path.is_symlink():
         raise BenchError(f"{path} is a link that leads {'round in a circle' if is_circle(path) else 'nowhere'}.")
     folder = path.parent if path.parent.is_dir() else Path()
@@ -404,7 +406,7 @@ def _grown(file: _File, row: IndexedSource, known: KnownSources, plan: IngestPla
     if row.archive is not None:
         more = ", nor what was added to it" if row.end_byte < file.print.size_bytes else ""
         plan.notes.append(
-            f"{file.path} was archived to {row.archive} and is not loaded again{more}. Bring it back with bench sync"
+            f"{file.path} was archived to {row.archive} and is not loaded again{more}. Bring it back with bench store sync"
         )
         return item
     if row.forgotten:

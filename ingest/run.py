@@ -117,9 +117,7 @@ def ingest(
 
 def _still_forgotten(runs: int) -> str:
     was = counted(runs, "run", "was", "were")
-    return (
-        f"{was} forgotten, and not loaded again from these files. List what was forgotten with: bench runs --forgotten"
-    )
+    return f"{was} forgotten, and not loaded again from these files. List what was forgotten with: bench list runs --forgotten"
 
 
 def _copy_store(path: Path, store: Store, report: IngestReport) -> int:

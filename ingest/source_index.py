@@ -130,7 +130,7 @@ def read_log(store: Store) -> KnownSources:
             changes = RunChanges.of(connection) if connection else RunChanges()
     except duckdb.Error as error:
         raise BenchError(
-            f"cannot read what {store.root} has imported: {error}. Find the damage with: bench verify"
+            f"cannot read what {store.root} has imported: {error}. Find the damage with: bench store verify"
         ) from error
     parts = {
         (source_id, int(part)): IndexedSource(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..warehouse.console.completion import complete
 from ..warehouse.console.fitting import wide_option, write_fitted
 from ..warehouse.console.options import Command, format_option, store_option
 from ..warehouse.environment import COMMIT
@@ -65,7 +66,9 @@ def _tags(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) ->
 
 
 config_option: Callable[[Any], Any] = click.option(
-    "--config", help="Label to compare this run by; the project's, else the git branch, if left out."
+    "--config",
+    shell_complete=complete,
+    help="Label to compare this run by; the project's, else the git branch, if left out.",
 )
 tags_option: Callable[[Any], Any] = click.option(
     "--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=_tags, help="Label of your own; may be repeated."

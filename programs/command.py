@@ -1,4 +1,4 @@
-"""Commands for programs: `bench schemas`, and `bench mcp`."""
+"""Commands for programs: `bench programs schemas`, and `bench programs mcp`."""
 
 import signal
 from functools import partial
@@ -30,9 +30,9 @@ def schemas(words: tuple[str, ...], output: Path | None, fmt: str) -> None:
     Name an option with the command if it makes another answer. Within a version an answer only gains columns.
 
     \b
-        bench schemas
-        bench schemas measure models
-        bench schemas history --all
+        bench programs schemas
+        bench programs schemas measure models
+        bench programs schemas history --all
     """
     from . import schemas as made
     from .answers import ANSWERS
@@ -71,8 +71,8 @@ def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, store: 
     commands are allowed.
 
     \b
-        bench mcp --store .bench
-        bench mcp --allow-measure 'bench measure models --models mlp --quick'
+        bench programs mcp --store .bench
+        bench programs mcp --allow-measure 'bench measure models --models mlp --quick'
     """
     rooms = higher_rooms()
     for ending in SIGNALS:

@@ -44,7 +44,7 @@ def schema(name: str) -> Schema:
         UnknownName: There is no such answer.
     """
     if name not in ANSWERS:
-        raise UnknownName("schema", name, ANSWERS, cure="List them with: bench schemas")
+        raise UnknownName("schema", name, ANSWERS, cure="List them with: bench programs schemas")
     answer = ANSWERS[name]
     command = "bench … --errors json" if name == "errors" else f"bench {name} --format json"
     head = {"$schema": DIALECT, "$id": f"urn:bench:{_stem(name)}:{answer.version}", "title": command}

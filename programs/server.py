@@ -1,4 +1,4 @@
-"""`bench mcp`: the tools behind the Model Context Protocol, by its official SDK, over standard input and output."""
+"""`bench programs mcp`: the tools behind the Model Context Protocol, by its official SDK, over standard input and output."""
 
 import base64
 import dataclasses

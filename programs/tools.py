@@ -1,4 +1,4 @@
-"""The tools of `bench mcp`: the questions of `bench.open`, each answer with a summary, its doubt in words, and rows.
+"""The tools of `bench programs mcp`: the questions of `bench.open`, each answer with a summary, its doubt in words, and rows.
 
 No tool takes a path. SQL runs in the sandbox. What a tool measures is chosen among commands that the user has listed.
 """

@@ -222,8 +222,8 @@ def runs(configs: Sequence[str], limit: int | None, forgotten: bool, fmt: str, s
     """List runs, newest first.
 
     \b
-        bench runs
-        bench runs --configs main --limit 5
+        bench list runs
+        bench list runs --configs main --limit 5
     """
     if forgotten:
         order = "forgotten_runs.forgotten_at DESC, run_id"
@@ -241,7 +241,7 @@ def configs(fmt: str, store: Store) -> None:
     """List configs and what is known of each.
 
     \b
-        bench configs
+        bench list configs
     """
     _list(store, "config_summaries", {}, fmt)
 
@@ -264,8 +264,8 @@ def cases(
     """List cases and how each ended.
 
     \b
-        bench cases --runs latest
-        bench cases --statuses OOM timeout --format csv
+        bench list cases --runs latest
+        bench list cases --statuses OOM timeout --format csv
     """
     where = {
         "run_id": runs, "config": configs, "suite": suites, "backend": backends, "name": models, "status": statuses,
@@ -284,7 +284,7 @@ def sources(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -
     """List imported files with the accounting of their lines.
 
     \b
-        bench sources
+        bench list sources
     """
     _list(store, "source_files", {"config": configs}, fmt, order="config, path, source_id", limit=limit)
 
@@ -299,7 +299,7 @@ def rejects(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -
     """List records that could not be read, and why.
 
     \b
-        bench rejects --limit 20
+        bench list rejects --limit 20
     """
     _list(store, "rejected_records", {"config": configs}, fmt, order="config, path, line", limit=limit)
 

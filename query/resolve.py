@@ -82,9 +82,9 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
             cure = gone_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
             raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
-        raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench runs")
+        raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench list runs")
     if (back or 0) >= len(runs):
-        raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench runs")
+        raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench list runs")
     return runs[back or 0 :]
 
 
@@ -142,7 +142,7 @@ def gone_runs(warehouse: "Warehouse") -> list[str]:
         f"{counted(n, 'run', 'was', 'were')} archived to {archive}: ask there with --store {archive}."
         for archive, n in counts.items()
     ] + (
-        [f"{counted(forgotten, 'run', 'is', 'are')} forgotten: list them with `bench runs --forgotten`."]
+        [f"{counted(forgotten, 'run', 'is', 'are')} forgotten: list them with `bench list runs --forgotten`."]
         if forgotten
         else []
     )
@@ -154,7 +154,7 @@ def _check_gone(warehouse: "Warehouse", name: str) -> None:
     if name != "latest" and (found := meant_runs(name, _named(forgotten.values()))):
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
         raise BenchError(
-            f"{which} forgotten. `bench runs --forgotten` says when and why; `bench remember` brings runs back."
+            f"{which} forgotten. `bench list runs --forgotten` says when and why; `bench remember` brings runs back."
         )
     rows = warehouse.rows(_ARCHIVED)
     if found := meant_runs(name, _named(rows)) if name != "latest" else []:
@@ -162,7 +162,7 @@ def _check_gone(warehouse: "Warehouse", name: str) -> None:
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
         raise BenchError(
             f"{which} archived to {archive}. Ask there with --store {archive}, or bring all of it back with: "
-            f"bench sync {archive} {warehouse.store.root}"
+            f"bench store sync {archive} {warehouse.store.root}"
         )
 
 
@@ -187,6 +187,6 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
             cure = "" if place else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
                 _check_gone(warehouse, value)
-                cure = "List them with: bench configs"
+                cure = "List them with: bench list configs"
             where = place or ("" if view.startswith("(") else view)  # other views may well have it
             raise UnknownName(COLUMN_LABELS.get(column, column), value, known, where=where, cure=cure)

@@ -47,7 +47,7 @@ def choose_step_runs(
     )
     named = [resolve_run(warehouse, name) for name in runs]
     if missing := [run for run in named if run not in {run for _, run in rows}]:
-        raise NothingToShow(f"run {missing[0]} has no scheduler steps. List those that have: bench runs")
+        raise NothingToShow(f"run {missing[0]} has no scheduler steps. List those that have: bench list runs")
     kept = {run for _, run in rows} if all_runs and not named else set(named or newest_runs(warehouse, STEPPED))
     every: dict[str, list[str]] = {}
     for config, run in rows:

@@ -1,6 +1,7 @@
 """Names that are found: commands under the names of other tools, help, the store, and what a shell completes."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 
 import bench
 import pytest
-from bench.cli import COMMANDS, OTHER_NAMES, cli
+from bench.cli import cli
+from bench.command_names import COMMANDS, EARLIER, OTHER_NAMES, WANTS
 from bench.query import prompt
 from bench.query.explain.explain import explain_case
 from bench.warehouse.database import Warehouse
@@ -33,8 +35,49 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_names_of_other_tools_lead_to_commands_that_exist() -> None:
     """None of them hides a command."""
-    assert set(OTHER_NAMES.values()) <= COMMANDS.keys()
-    assert not OTHER_NAMES.keys() & COMMANDS.keys()
+    assert {words.split()[0] for words in OTHER_NAMES.values()} <= COMMANDS.keys()
+    assert not OTHER_NAMES.keys() & (COMMANDS.keys() | EARLIER.keys())
+
+
+def test_the_help_is_short_and_names_every_command() -> None:
+    """At most 24 lines, grouped by what one wants."""
+    lines = run("--help").output.splitlines()
+
+    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    assert {name for wanted in WANTS.values() for names, _ in wanted for name in names} == COMMANDS.keys()
+    assert list(WANTS) == ["record", "load", "ask", "judge", "draw", "keep"]
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_a_name_of_an_earlier_version_goes_on_working(name: str) -> None:
+    """It is listed no more."""
+    found = run(name, "--help")
+
+    assert found.exit_code == 0 and found.output.startswith(f"Usage: cli {EARLIER[name][0]} ")
+    assert name not in COMMANDS
+
+
+@pytest.mark.parametrize(
+    "words", [("runs", "--config", "main"), ("runs", "--configs=main"), ("list", "runs", "--config=main")]
+)
+def test_singular_and_plural_of_an_option_are_one(store: Store, words: tuple[str, ...]) -> None:
+    """`--config` where there may be several, `--configs` where there is one."""
+    found = run(*words, "--store", str(store.root))
+
+    assert found.exit_code == 0 and "main" in found.output
+
+
+def test_dir_lists_what_a_notebook_completes() -> None:
+    """The public names, though they are imported on first use."""
+    assert {"run", "open", "benchmark", "compare"} <= set(dir(bench))
+
+
+def test_two_runs_are_compared_in_one_call(store: Store) -> None:
+    """As `bench compare` does."""
+    with bench.run("other", store=store.root) as own:
+        own.case("sort").timing(1)
+
+    assert bench.compare("main", "other", store=store.root).rows
 
 
 @pytest.mark.parametrize(
@@ -81,13 +124,23 @@ def test_every_shell_has_its_completion(shell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"), [("bench comp", {"compare", "compact", "completion"}), ("bench runs --form", {"--format"})]
+    ("words", "expected"),
+    [
+        ("bench comp", {"compare"}),
+        ("bench list runs --form", {"--format"}),
+        ("bench compare ma", {"main"}),
+        ("bench list runs --configs m", {"main"}),
+        ("bench show --metrics model", {"model_run", "model_run_mean"}),
+        ("bench show --models s", {"step"}),
+    ],
 )
-def test_commands_and_options_are_completed(words: str, expected: set[str], tmp_path: Path) -> None:
-    """As the script asks for them."""
+def test_commands_options_and_names_are_completed(store: Store, words: str, expected: set[str], tmp_path: Path) -> None:
+    """As the script asks for them: names out of the store."""
+    run("list", "runs", "--store", str(store.root))
     code = "import sys; sys.argv = ['bench']; from bench.cli import main; main()"
     number = str(len(words.split()) - 1)
-    environment = {**os.environ, "_BENCH_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": number}
+    environment = {**os.environ, "_BENCH_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": number,
+                   "BENCH_STORE": str(store.root)}  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
 
     assert {line.partition(",")[2] for line in done.stdout.splitlines()} == expected
@@ -122,3 +175,12 @@ def test_step_means_all_scheduler_steps_together(store: Store) -> None:
     """Its bins are cases as well."""
     with Warehouse.open(store) as warehouse:
         assert explain_case(warehouse, "step").title.startswith('step {"tokens":"all"}')
+
+
+def test_a_command_of_many_options_shows_those_people_use() -> None:
+    """All of them with --help-all."""
+    usual, every = run("measure", "models", "--help").output, run("measure", "models", "--help-all").output
+
+    assert len(re.findall(r"(?m)^  -", usual)) <= 22 < len(re.findall(r"(?m)^  -", every))
+    assert "--backends" in usual and "--dynamo-config" not in usual and "--dynamo-config" in every
+    assert "more options: cli measure models --help-all" in usual

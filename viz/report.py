@@ -11,6 +11,7 @@ import click
 
 from ..query.command import backends_option, suites_option
 from ..query.document import COMMENT_LIMIT
+from ..warehouse.console.completion import complete
 from ..warehouse.console.options import Command, notify, store_option
 from ..warehouse.errors import BenchError, Exit, MissingExtra, NothingToShow, UnknownName
 from ..warehouse.store import Store
@@ -26,7 +27,7 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 
 
 @click.command(cls=Command)
-@click.argument("runs", nargs=-1, metavar="[[BASE] RUN]")
+@click.argument("runs", nargs=-1, metavar="[[BASE] RUN]", shell_complete=complete)
 @click.option("-o", "--output", multiple=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="File to write, .md or .html; several may be given. Without it, Markdown on standard output.")  # fmt: skip
 @click.option(

@@ -83,7 +83,7 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int,
             raise NothingToShow("the store holds no runs. Load some with: bench ingest NAME:PATH")
         for config in missing:
             if config not in names:
-                raise UnknownName("config", printable(config), names, cure="List them with: bench configs")
+                raise UnknownName("config", printable(config), names, cure="List them with: bench list configs")
     counts, all_slow, end = {}, 0, 0
     any_idle = any(numbers[3] for numbers in found.values())
     for config in steps.series.names:
@@ -132,7 +132,7 @@ def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
         )
     if not total["rejected"]:
         return NothingToShow(f"{lines} the engine was idle in all that are not trimmed. Try --trim 0")
-    return NothingToShow(f"{lines} {total['rejected']:,} could not be read. See them with: bench rejects")
+    return NothingToShow(f"{lines} {total['rejected']:,} could not be read. See them with: bench list rejects")
 
 
 def token_budget(warehouse: "Warehouse", steps: StepFilter) -> int | None:

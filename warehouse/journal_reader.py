@@ -194,7 +194,7 @@ def _header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
     if not data[: HEADER.size].strip(b"\0") and (end < 0 or not data[pages(end) :].strip(b"\0")):
         raise NeverBegun(f"{path} holds no events: its header is not complete")
     if magic[:6] == MAGICS[0][:6] and magic not in MAGICS:
-        raise Unreadable("was written by another version of bench, which can seal it with: bench recover")
+        raise Unreadable("was written by another version of bench, which can seal it with: bench store recover")
     raise Unreadable("has a damaged header, so that none of its events can be read. Restore it from a copy.")
 
 

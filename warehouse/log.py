@@ -51,7 +51,7 @@ ARCHIVING = "archiving.json"  # in the store: names of files that another store 
 STAGING = ".archiving-"
 STALE_S = 600.0  # a journal of another machine that is older has lost its writer
 SPILL = ".spill"  # in the store: what sorting and loading put on the disk
-RESTORE = "Restore it from a copy; `bench rebuild` then loads it."
+RESTORE = "Restore it from a copy; `bench store rebuild` then loads it."
 ROWS_AT_ONCE = 100_000
 ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
 
@@ -621,7 +621,7 @@ def log_is_read(store: Store) -> Iterator[None]:
         yield
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
         raise BenchError(
-            f"cannot read the event log of {store}: {str(error).splitlines()[0]}. Find the damage with: bench verify"
+            f"cannot read the event log of {store}: {str(error).splitlines()[0]}. Find the damage with: bench store verify"
         ) from error
 
 

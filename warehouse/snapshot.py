@@ -45,7 +45,7 @@ def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.
         connection.execute(f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)")
     except duckdb.Error as error:
         connection.close()
-        raise BenchError(f"cannot open {database}: {error}. Derive it anew with: bench rebuild") from error
+        raise BenchError(f"cannot open {database}: {error}. Derive it anew with: bench store rebuild") from error
     connection.execute("USE warehouse")
     return connection
 

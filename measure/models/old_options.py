@@ -2,7 +2,7 @@
 
 import click
 
-from ...warehouse.console.options import Command
+from ...warehouse.console.options import LongCommand
 
 ALWAYS = "leave it out, it is always so"
 TODAY = {
@@ -75,8 +75,13 @@ TODAY = {
 }
 
 
-class ModelsCommand(Command):
+class ModelsCommand(LongCommand):
     """A command that knows what its predecessors called its options."""
+
+    usual = (
+        "suites", "models", "backends", "modes", "batch_sizes", "dtypes", "devices", "precision", "budget_s", "repeat", "quick",
+        "timeout_s", "threads", "memory", "config", "tags", "revisions", "resume", "print_only", "fmt", "store",
+    )  # fmt: skip
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Answer an option of theirs with today's."""

@@ -132,6 +132,6 @@ def _account(follower: "Follower") -> None:
             "DYN_FPM_MODE=full"
         )
     if follower.rejected:
-        talk("See what could not be read with: bench rejects")
+        talk("See what could not be read with: bench list rejects")
     if not follower.records:
         talk("Nothing came. Is the server there, and does it publish?")

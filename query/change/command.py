@@ -84,7 +84,7 @@ def history(
         series = past.read(warehouse)
         if not series:
             named = f" There is, if named with --metrics: {', '.join(unusual)}." if unusual else ""
-            raise NothingToShow(f"nothing measured fits.{named} See what there is with: bench cases")
+            raise NothingToShow(f"nothing measured fits.{named} See what there is with: bench list cases")
         if show_values:
             _list(past.values(warehouse, since), fmt, output)
             return Exit.OK
@@ -160,7 +160,7 @@ def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, 
             return
         rows = list(found.dicts())
     if not rows:
-        raise NothingToShow("no run judged any case. See what there is with: bench runs")
+        raise NothingToShow("no run judged any case. See what there is with: bench list runs")
     write_rows(*summary(rows), fmt, output)
     runs = {row["run_id"]: row["began_at"] for row in rows}
     times = sorted(at for at in runs.values() if at is not None)

@@ -87,7 +87,7 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
         fits = "lower(name) GLOB lower(?)" if set(pattern) & set("*?") else "contains(lower(name), lower(?))"
         if not warehouse.rows(f"SELECT 1 FROM history_series WHERE {fits} LIMIT 1", [pattern]):
             known = [name for (name,) in warehouse.rows("SELECT DISTINCT name FROM history_series ORDER BY 1") if name]
-            raise UnknownName("model", pattern, known, cure="List them with: bench cases")
+            raise UnknownName("model", pattern, known, cure="List them with: bench list cases")
         condition = f"{condition} AND {fits}"
         parameters.append(pattern)
     usual = "true" if where.get("metric") else USUAL

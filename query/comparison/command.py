@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ...warehouse.console.completion import complete
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.options import (
     Command,
@@ -25,8 +26,8 @@ from .compare import FDR
 
 
 @click.command(cls=Command)
-@click.argument("base")
-@click.argument("candidate")
+@click.argument("base", shell_complete=complete)
+@click.argument("candidate", shell_complete=complete)
 @click.option("--metrics", cls=Values, help="Only these; else all that have a direction.")
 @suites_option
 @backends_option
@@ -111,7 +112,7 @@ def compare(
     rows = found.rows + found.unusual
     if not rows:
         nothing = NothingToShow(
-            f"neither {base} nor {candidate} measured any of this. See what they did with: bench cases --runs latest"
+            f"neither {base} nor {candidate} measured any of this. See what they did with: bench list cases --runs latest"
         )
         nothing.exit_code = Exit.TOO_LITTLE if fail_on else Exit.NOTHING
         raise nothing

@@ -84,7 +84,9 @@ def find_sides(
                 f"{base} and {candidate} repeat each other (same config, same commit): only the runs named are compared"
             )
     if shared := set(sides[0].runs) & set(sides[1].runs):
-        raise BenchError(f"run {min(shared)} is on both sides. Name two different ones; list them with: bench runs")
+        raise BenchError(
+            f"run {min(shared)} is on both sides. Name two different ones; list them with: bench list runs"
+        )
     first, second = sides
     return _with_others(warehouse, first, base, second), _with_others(warehouse, second, candidate, first)
 

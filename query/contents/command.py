@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...warehouse.console.completion import complete
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, Values, format_option, notify, store_option
@@ -22,7 +23,7 @@ FIRST = 10  # cases that `ingest` shows
 
 
 @click.command(cls=Command)
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=complete)
 @click.option("--metrics", cls=Values, help="Further metrics, each a column.")
 @suites_option
 @backends_option

@@ -1,4 +1,4 @@
-"""Commands that change runs afterwards: forget, remember, rename, tag, untag."""
+"""Commands that change runs afterwards: forget, remember, rename, tag."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ...warehouse.console.completion import complete
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, notify, store_option
 from ...warehouse.console.tables import write_rows
@@ -23,12 +24,14 @@ from .selection import SelectedRun
 yes_option: Callable[[Any], Any] = click.option(
     "--yes", is_flag=True, help="Do it. Without --yes, the runs that would change are only listed."
 )
-names_argument: Callable[[Any], Any] = click.argument("names", metavar="RUN…", nargs=-1, required=True)
+names_argument: Callable[[Any], Any] = click.argument(
+    "names", metavar="RUN…", nargs=-1, required=True, shell_complete=complete
+)
 
 
 @click.command(cls=Command)
 @names_argument
-@click.option("--reason", metavar="TEXT", help="Why, for: bench runs --forgotten")
+@click.option("--reason", metavar="TEXT", help="Why, for: bench list runs --forgotten")
 @yes_option
 @store_option
 def forget(names: tuple[str, ...], reason: str | None, yes: bool, store: Store) -> None:
@@ -36,7 +39,7 @@ def forget(names: tuple[str, ...], reason: str | None, yes: bool, store: Store) 
 
     RUN is the beginning of a run id or of a commit, a config (all its runs), a day (YYYY-MM-DD, UTC), an imported
     file or a folder of imported files, or latest; latest~1 is the one before. Without --yes nothing changes. `bench
-    remember` brings runs back until `bench compact` removes their events. A file of a forgotten run is not loaded
+    remember` brings runs back until `bench store compact` removes their events. A file of a forgotten run is not loaded
     again, except with `bench ingest --again`.
 
     \b
@@ -51,18 +54,16 @@ def forget(names: tuple[str, ...], reason: str | None, yes: bool, store: Store) 
     runs = forget_runs(store, names, reason=reason, notify=notify)
     _show(runs)
     back = f"bench remember {' '.join(run.run_id for run in runs)}" if len(runs) < 4 else "bench remember RUN…"
-    notify(
-        f"{counted(len(runs), 'run', 'is', 'are')} forgotten. Until `bench compact` removes the events, this brings back: {back}"
-    )
+    notify(f"{counted(len(runs), 'run', 'is', 'are')} forgotten. Until `bench store compact`, this brings back: {back}")
 
 
 @click.command(cls=Command)
 @names_argument
 @store_option
 def remember(names: tuple[str, ...], store: Store) -> None:
-    """Bring forgotten runs back, as long as `bench compact` has not removed their events.
+    """Bring forgotten runs back, as long as `bench store compact` has not removed their events.
 
-    RUN is what `bench forget` takes, among the runs that `bench runs --forgotten` lists.
+    RUN is what `bench forget` takes, among the runs that `bench list runs --forgotten` lists.
 
     \b
         bench remember 0199a3
@@ -73,7 +74,7 @@ def remember(names: tuple[str, ...], store: Store) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("run", metavar="OLD")
+@click.argument("run", metavar="OLD", shell_complete=complete)
 @click.argument("config", metavar="NEW")
 @yes_option
 @store_option
@@ -99,35 +100,28 @@ def rename(run: str, config: str, yes: bool, store: Store) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=complete)
 @click.argument("tags", metavar="KEY=VALUE…", nargs=-1, required=True)
+@click.option("--remove", is_flag=True, help="Take labels away: give their KEYs.")
 @store_option
-def tag(run: str, tags: tuple[str, ...], store: Store) -> None:
+def tag(run: str, tags: tuple[str, ...], remove: bool, store: Store) -> None:
     """Label runs, as `--tag` does when they are measured or loaded. RUN is what `bench forget` takes.
 
     \b
         bench tag latest machine=lab-3 driver=570
+        bench tag --remove latest machine
     """
+    details = f"bench show {shlex.quote(run)} --details"
+    if remove:
+        _show(untag_runs(store, [run], tags, notify=notify))
+        notify(f"labels removed; see what is left with: {details}")
+        return
     pairs = [text.partition("=") for text in tags]
     for text, (key, equals, _) in zip(tags, pairs, strict=True):
         if not (key and equals):
             raise BenchError(f"{text!r} is no KEY=VALUE, such as gpu=h200")
     _show(tag_runs(store, [run], {key: value for key, _, value in pairs}, notify=notify))
-    notify(f"tagged; see all tags with: bench show {shlex.quote(run)}")
-
-
-@click.command(cls=Command)
-@click.argument("run", metavar="RUN")
-@click.argument("keys", metavar="KEY…", nargs=-1, required=True)
-@store_option
-def untag(run: str, keys: tuple[str, ...], store: Store) -> None:
-    """Take labels from runs. RUN is what `bench forget` takes.
-
-    \b
-        bench untag latest machine
-    """
-    _show(untag_runs(store, [run], keys, notify=notify))
-    notify(f"untagged; see what is left with: bench show {shlex.quote(run)}")
+    notify(f"tagged; see all tags with: {details}")
 
 
 def _show(runs: Sequence[SelectedRun]) -> None:

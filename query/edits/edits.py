@@ -77,7 +77,7 @@ def remember(store: Store, names: Sequence[str], *, notify: Notify | None = None
             first = gone[0]
             cure = f" Load it again with: bench ingest --again {' '.join(first.files)}" if first.files else ""
             raise BenchError(
-                f"run {first.run_id} of {first.config} cannot be remembered: `bench compact` has removed its events.{cure}"
+                f"run {first.run_id} of {first.config} cannot be remembered: `bench store compact` has removed its events.{cure}"
             )
         record_changes(store, warehouse.connection, [{"run_id": run.run_id, "action": "remember"} for run in runs])
     return runs

@@ -65,7 +65,7 @@ def _meant(
     if not found:
         found = [run.run_id for run in runs if any(_is_of(path, base) for path in run.files or ())]
     if not found:
-        what, cure = ("forgotten run", "bench runs --forgotten") if forgotten else ("run", "bench runs")
+        what, cure = ("forgotten run", "bench list runs --forgotten") if forgotten else ("run", "bench list runs")
         if not runs:
             raise BenchError(f"there is no {what} in {warehouse.store}.")
         known = dict.fromkeys(
@@ -77,7 +77,7 @@ def _meant(
     if back is None and base != "latest":
         return found
     if (back or 0) >= len(found):
-        raise BenchError(f"no run {name!r}: {base} has {len(found)}. List them with: bench runs")
+        raise BenchError(f"no run {name!r}: {base} has {len(found)}. List them with: bench list runs")
     return [found[back or 0]]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...warehouse.console.completion import complete
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import escape, write_dicts, write_rows
 from ...warehouse.errors import BenchError
@@ -85,8 +86,8 @@ def plan(
 
 
 @click.command("env-diff", cls=Command)
-@click.argument("base")
-@click.argument("candidate")
+@click.argument("base", shell_complete=complete)
+@click.argument("candidate", shell_complete=complete)
 @format_option
 @output_option
 @store_option
@@ -120,7 +121,9 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
 
 
 @click.command(cls=Command)
-@click.argument("names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|step|run|geomean")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|step|run|geomean", shell_complete=complete
+)
 @click.option(
     "--run",
     help="Run to look at, by any of its names. If left out, the newest that has the case; one of `bench bisect` only if no"

@@ -244,7 +244,7 @@ def _named(
         f" FROM {_ANNOUNCED} WHERE {chosen} ORDER BY 1"
     )
     known = [case for (case,) in names if case]
-    raise UnknownName("case", name, known, where=where, cure="List them with: bench cases")
+    raise UnknownName("case", name, known, where=where, cure="List them with: bench list cases")
 
 
 def _only(name: str, found: Sequence[tuple[str, str | None, str]]) -> tuple[str | None, str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...warehouse.console.completion import complete
 from ...warehouse.console.options import Choice, Command, notify, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
@@ -39,8 +40,10 @@ NO_ROW = ("values of no case", "texts and values that are no number", "judgement
 
 
 @click.command(cls=Command)
-@click.argument("names", nargs=-1, metavar="[RUN | CONFIG]...")
-@click.option("--as", "target", required=True, type=Choice([*TARGETS, *FOLDERS, *TABLES]), help="What to write.")
+@click.argument("names", nargs=-1, metavar="[RUN | CONFIG]...", shell_complete=complete)
+@click.option(
+    "--format", "--as", "target", required=True, type=Choice([*TARGETS, *FOLDERS, *TABLES]), help="What to write."
+)
 @click.option("--metric", default="latency", show_default=True, help="The metric to write where a tool knows only one.")
 @click.option("--all", "every", is_flag=True, help="All runs that the names mean, not the newest of each.")
 @click.option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...warehouse.console.completion import complete
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.options import (
@@ -62,7 +63,7 @@ NAMED = 3  # differences of the environment that a sentence names
 
 
 @click.command(cls=Command)
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=complete)
 @click.option(
     "--confirm",
     type=click.IntRange(1),

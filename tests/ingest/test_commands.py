@@ -43,7 +43,7 @@ def test_the_summary_is_the_accounting(profiles: Path) -> None:
         ["B", "scheduler", "1", "2", "2", "0", "0"],
         ["total", "2", "5", "4", "1", "0"],
     ]
-    assert "bench rejects" in result.stderr
+    assert "bench list rejects" in result.stderr
 
 
 def test_a_dry_run_shows_the_plan(profiles: Path) -> None:

@@ -391,7 +391,7 @@ def test_a_file_of_another_store_is_known_by_its_name(load: Load, rows: Rows, tm
 
 def test_an_address_is_no_file(load: Load) -> None:
     """It is not repeated, for it may hold a credential; the command that copies from buckets is named."""
-    with pytest.raises(BenchError, match="bench sync SRC DST") as error:
+    with pytest.raises(BenchError, match="bench store sync SRC DST") as error:
         load("s3://key:secret@bucket/x")
     assert "secret" not in str(error.value)
 

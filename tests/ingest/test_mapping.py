@@ -490,7 +490,7 @@ def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
         "note: r.csv: read with --map name=model,value=result,unit:=ms\n"
         "note: r.csv: columns that the mapping does not name became parameters; "
         "ignore=COLUMN leaves one out, rest=out all: seed\n"
-        "Rejected records are kept with file, line and reason; see them with: bench rejects\n"
+        "Rejected records are kept with file, line and reason; see them with: bench list rejects\n"
     )
 
 

@@ -33,18 +33,18 @@ def failed(
 @pytest.mark.parametrize(
     ("words", "kind", "what", "cure", "nearest", "code"),
     first_of(4, [
-        ("compare bas candidate", "UnknownName", "no run 'bas' in", "List them with: bench runs", ["base"], 2),
+        ("compare bas candidate", "UnknownName", "no run 'bas' in", "List them with: bench list runs", ["base"], 2),
         ("sql 'FROM speedup'", "BenchError", "no table or view 'speedup'.", "List them with: bench views", ["speedups"], 2),
         ("sql 'SELECT nam FROM speedups'", "BenchError", 'Binder Error: Referenced column "nam"', None, ["name"], 2),
         ("compare base", "MissingParameter", "Missing argument 'CANDIDATE'.", "See: bench compare --help", [], 2),
-        ("runs --format jsn", "BadParameter", "Invalid value for '--format'", "See: bench runs --help", ["json"], 2),
+        ("runs --format jsn", "BadParameter", "Invalid value for '--format'", "See: bench list runs --help", ["json"], 2),
         ("export --as hyperfin", "BadParameter", "Invalid value for '--as'", "See: bench export --help", ["hyperfine"], 2),
-        ("runs --limt 3", "NoSuchOption", "No such option '--limt'.", "See: bench runs --help", ["--limit"], 2),
+        ("runs --limt 3", "NoSuchOption", "No such option '--limt'.", "See: bench list runs --help", ["--limit"], 2),
         ("compair", "UnknownName", "no command 'compair'.", "List them with: bench --help", ["compare"], 2),
         ("viz speedup", "UnknownName", "no chart 'speedup'.", "List them with: bench viz list", ["speedups"], 2),
         ("measure model", "UnknownName", "no measure command 'model'.", "List them with:", ["models"], 2),
         ("history --metrics rss_peak --configs base", "NothingToShow", "nothing measured fits.", "See what there is", [], 3),
-        ("compare zzz candidate", "UnknownName", "no run 'zzz' in", "List them with: bench runs", [], 2),
+        ("compare zzz candidate", "UnknownName", "no run 'zzz' in", "List them with: bench list runs", [], 2),
         ("plan --configs imported", "UnknownName", "no config 'imported'", None, None, 2),
     ]),
 )  # fmt: skip
@@ -136,7 +136,11 @@ def test_every_command_takes_the_option() -> None:
     [
         ("no store", "no store", None),
         ("cannot read a.csv: gone. Look at it. Or not.", "cannot read a.csv: gone.", "Look at it. Or not."),
-        ("no run 'A. Do: x'. Nearest: \"it's. B\". List: bench runs", "no run 'A. Do: x'.", "List: bench runs"),
+        (
+            "no run 'A. Do: x'. Nearest: \"it's. B\". List: bench list runs",
+            "no run 'A. Do: x'.",
+            "List: bench list runs",
+        ),
         ("a model's name. Its cure", "a model's name.", "Its cure"),
         ("several:\n  one. Two\n  three", "several:", None),
     ],

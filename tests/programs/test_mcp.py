@@ -1,4 +1,4 @@
-"""`bench mcp`, asked by the SDK's own client: thirty tasks, hostile texts, and measuring within what is allowed."""
+"""`bench programs mcp`, asked by the SDK's own client: thirty tasks, hostile texts, and measuring within what is allowed."""
 
 import json
 import os

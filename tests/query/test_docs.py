@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bench import sql
-from bench.cli import COMMANDS
+from bench.command_names import COMMANDS
 from bench.warehouse.events import TABLES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()

@@ -178,7 +178,7 @@ def test_compaction_removes_the_events_of_forgotten_runs_for_good(store: Store, 
     holding = {file.table for file in EventLog(store).files() if "aaaa-1" in str(pq.read_table(file.path).to_pydict())}
     assert holding == {"run_changes"}
     with pytest.raises(
-        BenchError, match="run aaaa-1 of main cannot be remembered: `bench compact` has removed its events"
+        BenchError, match="run aaaa-1 of main cannot be remembered: `bench store compact` has removed its events"
     ):
         remember(store, ["aaaa-1"])
     sync(store, other)
@@ -263,7 +263,7 @@ def test_runs_are_named_by_id_config_commit_day_and_file(store: Store, tmp_path:
     first_of(
         2,
         [
-            ("mian", r"no run 'mian' in .*\. Nearest: 'main'\. List them with: bench runs"),
+            ("mian", r"no run 'mian' in .*\. Nearest: 'main'\. List them with: bench list runs"),
             ("2020-01-01", "no run '2020-01-01'"),
             ("main~5", "no run 'main~5': main has 2"),
             ("dya.json", "Nearest: .*day.json"),
@@ -447,7 +447,7 @@ def test_forget_and_rename_list_what_they_would_do_until_told_yes(store: Store, 
 
     found = bench("forget", "main", "--yes", "--reason", "fans")
     assert "this brings back: bench remember aaaa-2 aaaa-1" in found.stderr
-    assert "2 runs are forgotten: list them with `bench runs --forgotten`." in bench("runs").stderr
+    assert "2 runs are forgotten: list them with `bench list runs --forgotten`." in bench("runs").stderr
     assert [row["reason"] for row in json.loads(bench("runs", "--forgotten", "--format", "json").stdout)] == [
         "fans"
     ] * 2

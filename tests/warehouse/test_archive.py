@@ -399,7 +399,9 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
         archive(store, target, FIRST)
     with Warehouse.open(store) as warehouse:
         assert gone_runs(warehouse) == [f"4 runs were archived to {target}: ask there with --store {target}."]
-        with pytest.raises(BenchError, match=rf"run old-0 was archived to {target}.*bench sync {target} {store.root}"):
+        with pytest.raises(
+            BenchError, match=rf"run old-0 was archived to {target}.*bench store sync {target} {store.root}"
+        ):
             resolve_runs(warehouse, "old-0")
         with pytest.raises(BenchError, match=r"the 4 runs of 'old' were archived to"):
             resolve_runs(warehouse, "old")
@@ -432,7 +434,9 @@ def test_a_file_whose_run_was_archived_is_not_loaded_again(target: Store, tmp_pa
 
     report = ingest(store, [str(file)])
     assert [line.known for line in report.lines] == [1] and runs(store) == set()
-    assert report.notes == [f"{file} was archived to {target} and is not loaded again. Bring it back with bench sync"]
+    assert report.notes == [
+        f"{file} was archived to {target} and is not loaded again. Bring it back with bench store sync"
+    ]
     sync(target, store)
     assert ingest(store, [str(file)]).notes == [] and len(runs(store)) == 1
 
@@ -441,5 +445,5 @@ def test_a_store_is_no_archive_of_its_own(store: Store) -> None:
     """Nor is a mirror one that can be archived from."""
     with pytest.raises(BenchError, match="this very store"):
         archive(store, store, FIRST)
-    with pytest.raises(BenchError, match="bench sync s3://bucket FOLDER"):
+    with pytest.raises(BenchError, match="bench store sync s3://bucket FOLDER"):
         archive(Store(store.root, "s3://bucket"), Store.find(store.root.parent / "x"), FIRST)

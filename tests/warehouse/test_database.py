@@ -414,7 +414,7 @@ def test_verify_finds_what_is_wrong(wrong: str, store: Store) -> None:
         else:
             connection.execute("UPDATE schedule_chunks SET line = 1 WHERE source_id IS NOT NULL")
     (problem,) = verify(store).problems.values()
-    assert "bench rebuild" in problem
+    assert "bench store rebuild" in problem
     rebuild(store)
     assert verify(store).problems == {}
 

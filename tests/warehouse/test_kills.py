@@ -169,7 +169,7 @@ def look(stores: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def repeat(stores: tuple[str, ...], words: tuple[str, ...]) -> dict[str, Any]:
-    """What is there before and after the command is given again, and what `bench verify` says then."""
+    """What is there before and after the command is given again, and what `bench store verify` says then."""
     first, code, then = look(stores), command(*words), look(stores)
     found = [Store.find(store) for store in stores]
     problems = [sentence for store in found for sentence in verify(store).problems.values()]
@@ -219,7 +219,7 @@ class Undisturbed:
         if (found["code"], found["left"]) != (self.after["code"], self.after["left"]):
             yield f"given again, the command exits with {found['code']} and leaves {found['left']}"
         if len(found["problems"]) != scenario.problems:
-            yield f"bench verify finds {found['problems']}"
+            yield f"bench store verify finds {found['problems']}"
 
 
 @pytest.mark.parametrize("sample", [pytest.param(1, id="all", marks=exhaustive), pytest.param(101, id="some")])

@@ -1,4 +1,4 @@
-"""`bench sync`: what a store lacks is copied, checked, and counts once, between folders and buckets alike."""
+"""`bench store sync`: what a store lacks is copied, checked, and counts once, between folders and buckets alike."""
 
 import shutil
 import sys

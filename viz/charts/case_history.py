@@ -44,7 +44,7 @@ def draw(
     of_cases = f"coalesce(phase, 'steady') = 'steady' AND {filter_sql(warehouse, 'series', where)}"
     known = [name for (name,) in warehouse.rows(f"SELECT DISTINCT metric FROM series WHERE {of_cases} ORDER BY metric")]
     if not known:
-        raise NothingToShow("nothing was measured of these cases. See how they ended: bench cases")
+        raise NothingToShow("nothing was measured of these cases. See how they ended: bench list cases")
     for metric in metrics:
         if metric not in known:
             raise UnknownName("metric", metric, known, where="these cases")

@@ -53,7 +53,7 @@ def draw(
     """
     runs = {runs_of(warehouse, side, repeats=False)[0]: side for side in sides}
     if len(runs) < len(sides):
-        raise BenchError("two of the sides are the same run. List runs with: bench runs")
+        raise BenchError("two of the sides are the same run. List runs with: bench list runs")
     chosen = ", ".join(f"({text_literal(run)}, {text_literal(side)})" for run, side in runs.items())
     where = filter_sql(warehouse, "cells", {"suite": suites, "backend": backends, "name": models})
     cells = f"""SELECT side, cell.*
@@ -65,7 +65,7 @@ def draw(
     )
     if not works:
         raise NothingToShow(
-            f"no side measured {metric} of such a case. See what they measured: bench cases --runs {sides[0]}"
+            f"no side measured {metric} of such a case. See what they measured: bench list cases --runs {sides[0]}"
         )
     work = text_literal(str(works[0][0]))
     sql = _sql(cells, metric, work, f"{in_order('side', list(runs.values()))}, {in_order('backend', backends)}")

@@ -70,7 +70,7 @@ def draw(
         )
     ]
     if not known:
-        raise NothingToShow("neither side measured anything that can be compared. See what they are: bench runs")
+        raise NothingToShow("neither side measured anything that can be compared. See what they are: bench list runs")
     metric = metric or known[0]
     if metric not in known:
         raise UnknownName("metric", metric, known, where="what both sides measured")

@@ -68,7 +68,7 @@ def draw(
     rows = read_rows(warehouse, sql)
     counts = _counts(warehouse, condition, rows)
     if not rows and counts:
-        raise NothingToShow("all cases were skipped. See why with: bench cases")
+        raise NothingToShow("all cases were skipped. See why with: bench list cases")
     if not rows:
         raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
     series = distinguish(rows, ("backend", "config", "run_id"))

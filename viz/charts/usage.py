@@ -220,7 +220,7 @@ def _nothing(
     ((here, placed, elsewhere),) = warehouse.rows(f"SELECT {count}, {over} FROM series WHERE ({measured}) AND {where}")
     if placed and relative_to:
         return NothingToShow(
-            f"{relative_to} has no result at the sizes of the others. See what there is with: bench cases"
+            f"{relative_to} has no result at the sizes of the others. See what there is with: bench list cases"
         )
     if elsewhere:
         return NothingToShow(
@@ -234,7 +234,7 @@ def _nothing(
     ((passed,),) = warehouse.rows(f"SELECT count(*) FROM case_outcomes WHERE status = 'ok' AND {where}")
     if not passed and (failed := _failed(warehouse, measured, where)):
         return NothingToShow(
-            f"{counted(sum(failed.values()), 'case')} failed and none left a value. See them with: bench cases"
+            f"{counted(sum(failed.values()), 'case')} failed and none left a value. See them with: bench list cases"
         )
     return NothingToShow(
         f"no {' or '.join(wanted)} was measured. Measure some with: bench measure models --sequence-lengths 64 128"

@@ -197,7 +197,7 @@ def compose(
         NothingToShow: There are no rows.
     """
     if not rows:
-        raise NothingToShow("there is nothing to draw. See what the store holds with: bench runs")
+        raise NothingToShow("there is nothing to draw. See what the store holds with: bench list runs")
     provenance = Provenance(
         chart=chart,
         title=printable(title or default_title),

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from ..settings import SETTINGS, setting
 from ..store import Store
+from .completion import complete
 from .error_lines import choose_format_early, errors_option
 from .numbers import share
 from .tables import escape
@@ -30,6 +31,9 @@ ENDINGS = {
 }  # of a file -> format
 
 
+HELP_ALL = f"{__name__}.help_all"
+
+
 class Values(click.Option):
     """An option that takes its values the natural way: `--configs A B`, `--configs A,B`, or repeated.
 
@@ -37,7 +41,7 @@ class Values(click.Option):
     """
 
     def __init__(self, *args: Any, value_type: "click.ParamType[Any] | type | None" = None, **kwargs: Any) -> None:
-        super().__init__(*args, **{"metavar": "VALUE…", **kwargs, "multiple": True})
+        super().__init__(*args, **{"metavar": "VALUE…", "shell_complete": complete, **kwargs, "multiple": True})
         self.value_type = click.types.convert_type(value_type or str)
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[Any, ...]:
@@ -119,9 +123,9 @@ class PlainCommand(click.Command):
         self.params.append(errors_option())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take `--errors` into account even where the rest is wrong."""
+        """Take `--errors` into account even where the rest is wrong; `--config` and `--configs` are one."""
         choose_format_early(args, interspersed=ctx.allow_interspersed_args)
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, as_known(args, _names(self.params)))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it; the ending of `-o FILE` chooses the format unless `--format` does."""
@@ -140,8 +144,45 @@ class Command(PlainCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Repeat the option's name before each of its values, which is what click understands."""
-        names = {name for p in self.params if isinstance(p, Values) for name in (*p.opts, *p.secondary_opts)}
-        return super().parse_args(ctx, _repeat_names(args, names))
+        names = _names(p for p in self.params if isinstance(p, Values))
+        return super().parse_args(ctx, _repeat_names(as_known(args, _names(self.params)), names))
+
+
+class LongCommand(Command):
+    """A command of many options: `--help` shows those that people use, `--help-all` every one."""
+
+    usual: Collection[str] = ()  # names of their parameters
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read `--help-all` as `--help`."""
+        if "--help-all" in args[: args.index("--") if "--" in args else None]:
+            ctx.meta[HELP_ALL], args = True, ["--help"]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options to show, and how to see the others."""
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
+        shown = [option for option in options if HELP_ALL in ctx.meta or option.name in self.usual]
+        with formatter.section("Options"):
+            formatter.write_dl([record for option in shown if (record := option.get_help_record(ctx))])
+        if len(shown) < len(options):
+            formatter.write(f"\n{len(options) - len(shown)} more options: {ctx.command_path} --help-all\n")
+
+
+def _names(parameters: Iterable[click.Parameter]) -> set[str]:
+    return {name for each in parameters for name in (*each.opts, *each.secondary_opts)}
+
+
+def as_known(args: Sequence[str], known: Collection[str]) -> list[str]:
+    """The arguments, an unknown option in the number that is known: `--config` for `--configs`, and the other way round."""
+    end = args.index("--") if "--" in args else len(args)
+    return [*(_in_number(arg, known) for arg in args[:end]), *args[end:]]
+
+
+def _in_number(arg: str, known: Collection[str]) -> str:
+    name, equals, value = arg.partition("=")
+    other = name.removesuffix("s") if name.endswith("s") else f"{name}s"
+    return f"{other}{equals}{value}" if name.startswith("--") and name not in known and other in known else arg
 
 
 def _repeat_names(args: Sequence[str], names: set[str]) -> list[str]:

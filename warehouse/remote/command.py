@@ -1,4 +1,4 @@
-"""`bench sync`: copy what one store has and another lacks."""
+"""`bench store sync`: copy what one store has and another lacks."""
 
 import sys
 
@@ -25,8 +25,8 @@ def sync(source: str, target: str, dry_run: bool, no_wait: bool, fmt: str) -> No
     have been compacted: nothing counts twice. Exits with 1 if something could not be copied.
 
     \b
-        bench sync .bench s3://bucket/team
-        bench sync s3://bucket/team /mnt/backup/bench --dry-run
+        bench store sync .bench s3://bucket/team
+        bench store sync s3://bucket/team /mnt/backup/bench --dry-run
     """
     from ..console.tables import obeys, write_rows
     from .sync import sync as copy

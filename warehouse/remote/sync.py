@@ -1,4 +1,4 @@
-"""`bench sync` as a function: copy what one store has and another lacks, between folders and buckets."""
+"""`bench store sync` as a function: copy what one store has and another lacks, between folders and buckets."""
 
 import contextlib
 import os

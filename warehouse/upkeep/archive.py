@@ -109,7 +109,7 @@ def archive(
     if store.remote:
         raise BenchError(
             f"{store} is mirrored by other machines, which would upload again what is removed. Copy it into a folder with "
-            f"`bench sync {store} FOLDER`, and archive that."
+            f"`bench store sync {store} FOLDER`, and archive that."
         )
     if store.root.resolve() == target.root.resolve():
         raise BenchError(f"{target} is this very store. Give another one to archive to.")

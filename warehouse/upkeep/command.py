@@ -29,7 +29,7 @@ def recover(store: Store, no_wait: bool, force: bool) -> None:
     can be read of it is loaded, and the whole file is kept in `damaged/`.
 
     \b
-        bench recover
+        bench store recover
     """
     from ..load import load
     from ..log import EventLog, is_foreign
@@ -56,7 +56,7 @@ def rebuild(store: Store, no_wait: bool) -> None:
     """Build the warehouse anew from the event log; every answer stays the same.
 
     \b
-        bench rebuild
+        bench store rebuild
     """
     from ..load import rebuild as build
 
@@ -75,7 +75,7 @@ def verify(store: Store, no_wait: bool) -> None:
     Exits with 1 if anything is wrong, after naming it.
 
     \b
-        bench verify
+        bench store verify
     """
     from .verify import verify as check
 
@@ -107,7 +107,7 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     """Merge small event files into large ones, sorted and packed, by month; every answer stays the same.
 
     \b
-        bench compact
+        bench store compact
     """
     from ..log import EventLog
     from .compaction import compact as merge
@@ -136,7 +136,7 @@ def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry
     where it is.
 
     \b
-        bench archive /mnt/archive --before 2026-01-01
+        bench store archive /mnt/archive --before 2026-01-01
     """  # fmt: skip
     from .archive import archive as move
 

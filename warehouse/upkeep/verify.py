@@ -61,7 +61,7 @@ def _check_files(log: EventLog, checked: Checked) -> None:
         if sha256(file.path)[:16] != file.digest:
             checked.problems[file.name] = (
                 f"{file.path} is damaged: its content is not what its name says. Restore it from a copy; "
-                "`bench rebuild` then loads it."
+                "`bench store rebuild` then loads it."
             )
         elif file.name not in counted:
             why = (
@@ -100,7 +100,7 @@ def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
         damaged = len(paths) < len(loaded)
         if event is not Environment and count != rows and not damaged:
             checked.problems[table] = (
-                f"table {table} holds {counted(count, 'row')}, its files {rows}. Derive it anew with: bench rebuild"
+                f"table {table} holds {counted(count, 'row')}, its files {rows}. Derive it anew with: bench store rebuild"
             )
 
 
@@ -132,7 +132,7 @@ def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
         FROM said FULL JOIN events USING (source_id, run_id) FULL JOIN refused USING (source_id, run_id)
         ORDER BY path, source_id, run_id
     """
-    cure = "Derive it anew with: bench rebuild"
+    cure = "Derive it anew with: bench store rebuild"
     if checked.problems:  # of files, which no rebuild brings back
         cure = "The rest may be in a file that is named above"
     sources = set()
