@@ -131,7 +131,7 @@ def test_every_shell_has_its_completion(shell: str) -> None:
         ("bench compare ma", {"main"}),
         ("bench list runs --configs m", {"main"}),
         ("bench show --metrics model", {"model_run", "model_run_mean"}),
-        ("bench show --models s", {"step"}),
+        ("bench show --models st", {"step"}),
     ],
 )
 def test_commands_options_and_names_are_completed(store: Store, words: str, expected: set[str], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ _RUNS = "SELECT 'latest' UNION ALL SELECT DISTINCT config FROM runs UNION ALL SE
 VALUES = {
     "runs": _RUNS, "run": _RUNS, "base": _RUNS, "candidate": _RUNS, "names": _RUNS, "baseline": _RUNS,
     **dict.fromkeys(("configs", "config"), "SELECT DISTINCT config FROM runs ORDER BY 1"),
-    **dict.fromkeys(("metrics", "metric"), "SELECT DISTINCT metric FROM cells ORDER BY 1"),
+    **dict.fromkeys(("metrics", "metric"), "SELECT DISTINCT metric FROM _all_cells ORDER BY 1"),
     **dict.fromkeys(("models", "case"), "SELECT DISTINCT name FROM case_axes ORDER BY 1"),
     "suites": "SELECT DISTINCT suite FROM case_axes ORDER BY 1", "backends": "SELECT DISTINCT backend FROM case_axes ORDER BY 1",
 }  # fmt: skip
