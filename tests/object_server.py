@@ -23,6 +23,7 @@ class ObjectServer:
     reset       the connection is reset while the request is sent
     lost        the request is done, and the connection reset before the answer
     truncate    the connection ends in the middle of the answer
+    shorten     the answer is half of the file, and says that it is all
     delay       the answer takes a while
     """
 
@@ -88,6 +89,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return self._hang_up()
         if wrong == "delay":
             time.sleep(0.1)
+        if wrong == "shorten" and self.command == "GET":
+            content = content[: len(content) // 2]
         return self._answer(answer.status, answer.getheaders(), content, half=wrong == "truncate")
 
     do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _handle  # noqa: N815

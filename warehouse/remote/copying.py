@@ -34,6 +34,7 @@ class Copied:
     entries: list[Entry] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)  # name -> why it was not copied, as a sentence
     notes: list[str] = field(default_factory=list)
+    damaged: dict[str, int] = field(default_factory=dict)  # of `problems`, what may be whole the next time -> its bytes
 
     @property
     def size_bytes(self) -> int:
@@ -127,6 +128,7 @@ def transfer(
             failed[entry.name] = error
             if isinstance(error, Damaged):
                 copied.problems[entry.name] = str(error)
+                copied.damaged[entry.name] = entry.size_bytes
         else:
             copied.entries.append(entry)
             if progress:

@@ -17,11 +17,12 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import BenchError
+from ..console.numbers import counted
+from ..errors import SHOWN, BenchError
 from ..events import TABLES
 from ..files import publish_text, read_json, read_text
 from ..log import EventLog, unmerged
@@ -44,6 +45,9 @@ from .inventory import (
 from .places import Bucket, Entry, Folder
 
 UPLOADED = "uploaded.txt"  # names of all that is known to be in the bucket, one a line
+MISSED = (
+    "missed"  # in remote.json: files whose download was damaged, and which the next pull tries again -> their bytes
+)
 TIMES = ("since", "pulled_at", "listed_at")  # of remote.json: by the clock of the server, and twice by ours
 DAY = 86400.0
 LATE = 1800.0  # seconds by which the time in a marker's name may be before the marker
@@ -164,7 +168,7 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
         has = holding(bucket)
         seen += [*has.files.values(), *bucket.list("artefacts")]
     else:
-        has, seen = _marked(bucket, _stamp(since - AGAIN), known)
+        has, seen = _marked(bucket, _stamp(since - AGAIN), known, state[MISSED])
     # What is here and was not known to be there has no marker, though it may be there: the next push sees to that.
     unmarked = {entry.name for entry in _unknown(store, known)}
     copied = Copied()
@@ -174,13 +178,12 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
         _notify(store, f"{store} holds nothing yet.")
     # not to be uploaded again, though it is not there
     superseded = sorted(has.names() - set(map(base_name, has.files)))
-    _note_inventory(
-        store, copied, [*(entry.name for entry in seen if entry.name not in unmarked), *superseded], anew=whole
-    )
+    left = unmarked | copied.damaged.keys()
+    _note_inventory(store, copied, [*(entry.name for entry in seen if entry.name not in left), *superseded], anew=whole)
     newest = max((entry.modified_at for entry in seen), default=0.0)
     now = time.time()
     changed = {"since": max(since, newest), "pulled_at": now, **({"listed_at": now} if whole else {})}
-    publish_text(store.root / STATE, json.dumps({**state, **changed}))
+    publish_text(store.root / STATE, json.dumps({**state, **changed, MISSED: copied.damaged}))
 
 
 def _unknown(store: Store, known: set[str]) -> list[Entry]:
@@ -192,10 +195,10 @@ def _unknown(store: Store, known: set[str]) -> list[Entry]:
     return [here[file] for file in counting if file in new and is_event_file(here[file].name)]
 
 
-def _marked(bucket: Bucket, after: str, known: set[str]) -> tuple[Holding, list[Entry]]:
-    """What was uploaded since, by the markers we have not read; they and the files they name."""
+def _marked(bucket: Bucket, after: str, known: set[str], missed: Mapping[str, int]) -> tuple[Holding, list[Entry]]:
+    """What was uploaded since, by the markers we have not read, and what we missed; the markers and all these files."""
     markers = [entry for entry in bucket.list("uploads", f"uploads/{after}") if entry.name not in known]
-    named: dict[str, int] = {}
+    named: dict[str, int] = dict(missed)
     for content in at_once(lambda marker: bucket.read(marker.name), markers):
         with contextlib.suppress(ValueError, TypeError):  # whoever made it, it was not we
             named |= {str(name): int(size) for name, size in dict(json.loads(content)).items()}
@@ -240,8 +243,15 @@ def _note_inventory(store: Store, copied: Copied, names: Iterable[str], *, anew:
         # What is lost of it is found to be there, and noted again. A pipe in its place is not waited for.
         with open(store.root / UPLOADED, "a", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
             file.write(lines)
-    for problem in copied.problems.values():
-        _notify(store, problem)
+    told = [*copied.damaged][SHOWN:]  # are alike
+    for name, problem in copied.problems.items():
+        if name not in told:
+            _notify(store, problem)
+    if copied.damaged:
+        _notify(
+            store,
+            f"{counted(len(copied.damaged), 'file')} of {store} could not be copied: answers are without what they hold.",
+        )
 
 
 def _known(store: Store) -> set[str]:
@@ -252,14 +262,16 @@ def _known(store: Store) -> set[str]:
 
 
 def _state(store: Store) -> dict[str, Any]:
-    """The address, and of `TIMES` those that can be true."""
+    """The address, of `TIMES` those that can be true, and what was missed."""
     try:
         found = read_json(store.root / STATE)
     except (OSError, ValueError):
         found = {}
     times = {key: found.get(key) for key in TIMES} if isinstance(found, dict) else {}
     latest = time.time() + DAY
-    return {"url": store.remote} | {
+    missed = found.get(MISSED) if isinstance(found, dict) else None
+    missed = {name: size for name, size in missed.items() if isinstance(size, int)} if isinstance(missed, dict) else {}
+    return {"url": store.remote, MISSED: missed} | {
         key: value for key, value in times.items() if isinstance(value, int | float) and 0 <= value < latest
     }
 

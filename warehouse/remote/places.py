@@ -234,8 +234,10 @@ class Bucket:
         """Download a file."""
         import obstore
 
+        where = f"the download of {self.url}/{name}"
+        cure = "The next command tries again; if it says this for good, the bucket's file is damaged: delete it there."
         with explained(self.url, name):
-            repeat(lambda: _publish(obstore.get(self.store, name).stream(), name, path, f"{self.url}/{name}"))
+            repeat(lambda: _publish(obstore.get(self.store, name).stream(), name, path, where, cure))
 
     def put(self, path: Path, name: str) -> None:
         """Upload a file, in parts if it is large."""
@@ -298,9 +300,9 @@ def _check(path: Path, name: str) -> None:
         _agree(hashlib.file_digest(file, "sha256").hexdigest(), name, str(path))
 
 
-def _agree(digest: str, name: str, where: str) -> None:
+def _agree(digest: str, name: str, where: str, cure: str = "Restore it from a copy.") -> None:
     if not digest.startswith(digest_of(name) or ""):
-        raise Damaged(f"{where} is damaged: its content is not what its name says. Restore it from a copy.")
+        raise Damaged(f"{where} is damaged: its content is not what its name says. {cure}")
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
@@ -309,7 +311,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _publish(chunks: Iterable[Any], name: str, path: Path, where: str) -> None:
+def _publish(chunks: Iterable[Any], name: str, path: Path, where: str, cure: str = "Restore it from a copy.") -> None:
     """Write a file beside where it belongs, check it, and rename it into place."""
     digest = hashlib.sha256()
     temporary = path.parent / f".{path.name}.tmp"
@@ -322,7 +324,7 @@ def _publish(chunks: Iterable[Any], name: str, path: Path, where: str) -> None:
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
-        _agree(digest.hexdigest(), name, where)
+        _agree(digest.hexdigest(), name, where, cure)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
