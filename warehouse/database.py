@@ -1,16 +1,18 @@
 """The warehouse as a reader sees it: a read-only snapshot of the newest version."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from .console.numbers import counted
 from .errors import BenchError, StoreBusy
 from .files import may_not_write
-from .load import load, load_apart, must_exist
+from .load import load, load_apart, must_exist, rebuild
 from .log import EventLog
 from .log_files import counting_files
-from .snapshot import connect, open_current
+from .snapshot import attachment, connect, open_current
 from .store import Store
+from .upkeep.healing import DamagedWarehouse, healing, is_damage, is_damaged, note, note_damage
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,7 +24,8 @@ class Warehouse:
     def __init__(self, store: Store, connection: "duckdb.DuckDBPyConnection") -> None:
         """Wrap a connection; `open` is how to get here."""
         self.store = store
-        self.connection = connection
+        self.connection = healing(connection, self._heal)
+        self._opened = _identity(store)
 
     @classmethod
     def open(cls, store: Store, *, config: Mapping[str, Any] | None = None) -> "Warehouse":
@@ -42,21 +45,27 @@ class Warehouse:
                 connection.close()
             try:
                 loaded = load(store, wait=not store.database.exists())
-                _note(loaded.notes)
+                note(loaded.notes)
             except StoreBusy:
                 pass
             except BenchError as error:
                 if not may_not_write(error):
                     raise
-                if not store.database.is_file():
+                if not store.database.is_file() or is_damaged(store):
                     return cls(store, _opened_apart(store, config))
-                _note([f"what was recorded last is not in this answer: {error}"])
+                note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
         return cls(store, connection)
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        return self.connection.execute(query, parameters).fetchall()
+        try:
+            return self.connection.execute(query, parameters).fetchall()
+        except _duckdb_error() as error:  # rows stream: a bad block may come late
+            if not is_damage(error):
+                raise
+            self._heal(error)
+            return self.connection.execute(query, parameters).fetchall()
 
     def dicts(self, query: str, parameters: object = ()) -> list[dict[str, Any]]:
         """All rows of a query, each by the names of its columns."""
@@ -71,8 +80,47 @@ class Warehouse:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is not None and is_damage(error):
+                self._heal(error)
+                raise DamagedWarehouse(
+                    f"{self.store.database} was damaged, and is whole again. What was given of this answer may end early; "
+                    "ask again."
+                ) from error
+        finally:
+            self.close()
+
+    def _heal(self, error: BaseException) -> None:
+        """Build the warehouse anew, unless somebody did meanwhile, and look at the new one; temporary tables stay.
+
+        Raises:
+            DamagedWarehouse: This connection cannot look at it.
+            BenchError: It cannot be built.
+        """
+        note_damage(self.store, error)
+        database = self.store.database
+        if _identity(self.store) == self._opened:
+            try:
+                note(rebuild(self.store).notes)
+            except BenchError as refusal:
+                if not may_not_write(refusal):
+                    raise
+                with load_apart(self.store) as (apart, _):
+                    self._attach(apart.database)
+                return
+        self._attach(database)
+
+    def _attach(self, database: Path) -> None:
+        """Look at another version of the warehouse; temporary tables stay."""
+        import duckdb
+
+        self._opened = _identity(self.store)
+        try:
+            for statement in ("USE memory", "DETACH warehouse", attachment(database), "USE warehouse"):
+                self.connection.execute(statement)
+        except duckdb.Error as refusal:  # as in a sandbox
+            raise DamagedWarehouse(f"{self.store.database} was damaged, and is built anew: ask again.") from refusal
 
 
 def _opened_apart(store: Store, config: Mapping[str, Any] | None) -> "duckdb.DuckDBPyConnection":
@@ -80,22 +128,24 @@ def _opened_apart(store: Store, config: Mapping[str, Any] | None) -> "duckdb.Duc
     with load_apart(store) as (apart, loaded):
         journals = len(EventLog(store).journals())
         without = f", without what is in {counted(journals, 'journal')}" if journals else ""
-        _note([f"{store.root} cannot be written: it is loaded anew for each question{without}"])
-        _note(loaded.notes)
+        note([f"{store.root} cannot be written: it is loaded anew for each question{without}"])
+        note(loaded.notes)
         return connect(apart.database, config)
 
 
-_noted: set[str] = set()
+def _identity(store: Store) -> tuple[int, int] | None:
+    """What tells one version of the warehouse from another."""
+    try:
+        found = store.database.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
-def _note(sentences: Iterable[str]) -> None:
-    """Write to stderr what an answer leaves out, once in a process."""
-    for sentence in sentences:
-        if sentence not in _noted:
-            from .console.options import notify
+def _duckdb_error() -> type[Exception]:
+    import duckdb
 
-            _noted.add(sentence)
-            notify(f"note: {sentence}")
+    return duckdb.Error
 
 
 def _stale(store: Store, known: set[str] | None) -> bool:

@@ -27,18 +27,18 @@ from .events import (
     Timing,
 )
 from .interruption import breakable
-from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, sha256_once, unmerged
-from .log_files import counting_files, covered_names
+from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, unmerged
+from .log_files import DAMAGED, LeftOut, counting_files, covered_names, readable
 from .schema import SQL_TYPES, create_tables, quote
 from .snapshot import cannot_build, new_version, open_current
 from .store import Notify, Store
+from .upkeep.healing import is_damage, note_damage
 from .views import compute_derived
 
 if TYPE_CHECKING:
     import duckdb
 
 DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
-DAMAGED = f"is damaged. {RESTORE}"
 
 # what derived tables are computed from
 DERIVING: tuple[type[Event], ...] = (
@@ -55,7 +55,7 @@ class Loaded:
     rows: dict[str, int] = field(default_factory=dict)  # table -> events loaded
     files: int = 0
     rebuilt: bool = False
-    left_out: dict[str, str] = field(default_factory=dict)  # file name -> why it was not loaded
+    left_out: LeftOut = field(default_factory=LeftOut)  # file name -> why it was not loaded
     unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
 
     @property
@@ -71,7 +71,7 @@ class Loaded:
     @property
     def notes(self) -> list[str]:
         """What every command says of it: what was left out, and what nothing checked."""
-        return [*(f"{name} {why}" for name, why in self.left_out.items()), *self.unchecked]
+        return [*self.left_out.sentences().values(), *self.unchecked]
 
 
 def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force: bool = False) -> Loaded:
@@ -139,7 +139,8 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
 
     log = EventLog(store)
     loaded = Loaded()
-    loaded.recovered, loaded.left_out = log.recover(force=force)
+    loaded.recovered, problems = log.recover(force=force)
+    loaded.left_out |= problems
     loaded.unchecked_bytes = log.unchecked_bytes
     known = None if anew else _known(store)
     listed, unreadable = log.listing()
@@ -173,10 +174,17 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
         ):
             known, new, noted = None, current, {}
     loaded.rebuilt = known is None
-    new = _readable(new, loaded)
+    new = readable(new, loaded.left_out)
     if new or loaded.rebuilt:
         try:
-            _publish_fitting(store, new, noted, loaded)
+            try:
+                _publish_fitting(store, new, noted, loaded)
+            except duckdb.Error as error:
+                if loaded.rebuilt or not is_damage(error):
+                    raise
+                note_damage(store, error)  # which is copied and added to: all anew
+                loaded.rebuilt = True
+                _publish_fitting(store, readable(current, loaded.left_out), {}, loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT
             cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
             raise cannot_build(store, cause) from error
@@ -188,7 +196,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
     return loaded
 
 
-def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
+def readable_files(store: Store) -> tuple[list[LogFile], LeftOut]:
     """The files that a load anew would read, without loading them: for other engines.
 
     Returns:
@@ -205,12 +213,13 @@ def readable_files(store: Store) -> tuple[list[LogFile], dict[str, str]]:
                 from .remote.mirror import pull
 
                 pull(store)
-            seen.recovered, seen.left_out = log.recover()
+            seen.recovered, problems = log.recover()
+            seen.left_out |= problems
     listed, unreadable = log.listing()
     seen.left_out |= unreadable
     files = counting_files(listed)
     superseded = set().union(*covered_names(files).values())
-    return _readable([file for file in files if file.name not in superseded], seen), seen.left_out
+    return readable([file for file in files if file.name not in superseded], seen.left_out), seen.left_out
 
 
 def _publish_fitting(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
@@ -344,50 +353,3 @@ def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source:
 def _cast(column: str, kind: str) -> str:
     """A column cast to its type in the warehouse; invalid JSON becomes a JSON text, so that one bad row is no error."""
     return f"coalesce(TRY_CAST({column} AS JSON), to_json({column}))" if kind == "JSON" else f"CAST({column} AS {kind})"
-
-
-def _readable(files: list[LogFile], loaded: Loaded) -> list[LogFile]:
-    """The files that are what their names say and are not newer than this bench; the others are noted as left out.
-
-    A file is read once more for its checksum: a flipped bit may decode to another value, and no error tells it. Spark asks at
-    each question, so a process does it once.
-    """
-    import duckdb
-
-    with contextlib.closing(duckdb.connect()) as connection:
-        try:
-            versions = _versions(connection, files)
-        except duckdb.Error:  # one of them is damaged: find out which
-            versions = {}
-            for file in files:
-                try:
-                    versions |= _versions(connection, [file])
-                except duckdb.Error as error:
-                    loaded.left_out[file.name] = f"is damaged ({str(error).splitlines()[0]}). {RESTORE}"
-    good = []
-    for file in files:
-        version = versions.get(str(file.path))
-        newest = TABLES[file.table].VERSION
-        if version is None:
-            loaded.left_out.setdefault(file.name, "was not written by bench: it says no version.")
-        elif version > newest:
-            loaded.left_out[file.name] = (
-                f"was written as {file.table} v{version}; this bench reads up to v{newest}. Update bench to ingest it."
-            )
-        elif sha256_once(file.path)[:16] != file.digest:
-            loaded.left_out[file.name] = DAMAGED
-        else:
-            good.append(file)
-    return good
-
-
-def _versions(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile]) -> dict[str, int]:
-    """The version of each file, by path."""
-    if not files:
-        return {}
-    query = (
-        "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) "
-        "WHERE decode(key) = 'bench.version' AND regexp_full_match(decode(value), '[0-9]{1,9}')"
-    )
-    paths = [str(file.path) for file in files]
-    return {name: int(version) for name, version in connection.execute(query, [paths]).fetchall()}

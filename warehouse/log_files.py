@@ -1,9 +1,17 @@
-"""Which files of the log count: committed imports, merged files, and parts of files that were split."""
+"""Which files of the log count: committed imports, merged files, parts of files that were split; and which can be read."""
 
-from collections.abc import Set
+import contextlib
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING
 
-from .events import Source
-from .log import IMPORT, MERGED, SPLIT, LogFile, replaced, splits, unmerged
+from .console.numbers import counted
+from .events import TABLES, Source
+from .log import IMPORT, MERGED, RESTORE, SPLIT, LogFile, replaced, sha256_once, splits, unmerged
+
+if TYPE_CHECKING:
+    import duckdb
+
+DAMAGED = f"is damaged. {RESTORE}"
 
 
 def covered_names(files: list[LogFile]) -> dict[str, set[str]]:
@@ -46,3 +54,72 @@ def _without_parts(files: list[LogFile]) -> list[LogFile]:
         return files
     here = {file.name for file in files}.union(*(replaced(file.path) for file in files if file.stem.startswith(MERGED)))
     return [file for file in files if not parts.get(file, set()) & here]
+
+
+class LeftOut(dict[str, str]):
+    """Why files were left out, by name, in words that follow it."""
+
+    def __init__(self, reasons: dict[str, str] | None = None) -> None:
+        super().__init__(reasons or {})
+        self.newer: dict[str, tuple[str, int]] = {}  # of a newer bench: their table, and its version
+
+    def sentences(self) -> dict[str, str]:
+        """What to tell, by the first file that it is about: a sentence a file, but one a version for those of a newer bench."""
+        told = {name: f"{name} {why}" for name, why in self.items() if name not in self.newer}
+        versions: dict[int, list[str]] = {}
+        for name, (_, version) in sorted(self.newer.items()):
+            versions.setdefault(version, []).append(name)
+        for version, (first, *more) in sorted(versions.items()):
+            told[first] = f"{first} {self[first]}"
+            if more:
+                tables = ", ".join(sorted({self.newer[name][0] for name in (first, *more)}))
+                told[first] += f" So were {counted(len(more), 'other file')}, all v{version} of: {tables}."
+        return told
+
+
+def readable(files: Sequence[LogFile], left_out: "LeftOut") -> list[LogFile]:
+    """The files that are what their names say and are not newer than this bench; the others are noted as left out.
+
+    A file is read once more for its checksum: a flipped bit may decode to another value, and no error tells it. Spark asks at
+    each question, so a process does it once.
+    """
+    import duckdb
+
+    with contextlib.closing(duckdb.connect()) as connection:
+        try:
+            versions = _versions(connection, files)
+        except duckdb.Error:  # one of them is damaged: find out which
+            versions = {}
+            for file in files:
+                try:
+                    versions |= _versions(connection, [file])
+                except duckdb.Error as error:
+                    left_out[file.name] = f"is damaged ({str(error).splitlines()[0]}). {RESTORE}"
+    good = []
+    for file in files:
+        version = versions.get(str(file.path))
+        newest = TABLES[file.table].VERSION
+        if version is None:
+            left_out.setdefault(file.name, "was not written by bench: it says no version.")
+        elif version > newest:
+            left_out.newer[file.name] = file.table, version
+            left_out[file.name] = (
+                f"was written as {file.table} v{version}; this bench reads up to v{newest}. Update bench to ingest it."
+            )
+        elif sha256_once(file.path)[:16] != file.digest:
+            left_out[file.name] = DAMAGED
+        else:
+            good.append(file)
+    return good
+
+
+def _versions(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile]) -> dict[str, int]:
+    """The version of each file, by path."""
+    if not files:
+        return {}
+    query = (
+        "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) "
+        "WHERE decode(key) = 'bench.version' AND regexp_full_match(decode(value), '[0-9]{1,9}')"
+    )
+    paths = [str(file.path) for file in files]
+    return {name: int(version) for name, version in connection.execute(query, [paths]).fetchall()}

@@ -25,6 +25,7 @@ from .interruption import breakable
 from .log import SPILL
 from .schema import create_tables, literal
 from .store import Store
+from .upkeep.healing import drop
 from .views import create_derived
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.
 
     connection = breakable(duckdb.connect(config=dict(config or {})))
     try:
-        connection.execute(f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)")
+        connection.execute(attachment(database))
     except duckdb.Error as error:
         connection.close()
         raise BenchError(f"cannot open {database}: {error}. Derive it anew with: bench store rebuild") from error
@@ -50,17 +51,25 @@ def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.
     return connection
 
 
+def attachment(database: Path) -> str:
+    """The statement that attaches a version for reading."""
+    return f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)"
+
+
 def open_current(
     store: Store, config: Mapping[str, Any] | None = None
 ) -> "tuple[duckdb.DuckDBPyConnection | None, set[str] | None]":
-    """The warehouse, if it is one of this bench, and the names of the files it holds."""
+    """The warehouse, if it is one of this bench and whole, and the names of the files it holds."""
     import duckdb
 
-    with contextlib.suppress(BenchError, duckdb.Error):
+    try:
         if store.database.is_file():
             connection = connect(store.database, config)
             if connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone() == (_made_by(),):
                 return connection, {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
+    except (BenchError, duckdb.Error) as error:
+        if not isinstance(error, duckdb.CatalogException):  # else it is not of this bench, and whole
+            drop(store, error)
     return None, None
 
 

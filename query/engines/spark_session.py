@@ -93,8 +93,8 @@ def answer(spark: "SparkSession", store: Store, query: str, notify: Notify) -> A
         frame = ask(spark, query)
     except PySparkException as error:
         raise _friendly(error) from error
-    for name, why in left_out.items():
-        notify(f"left out: {name} {why}")
+    for sentence in left_out.sentences().values():
+        notify(f"left out: {sentence}")
     return Answer(frame.columns, _rows(frame.toLocalIterator(prefetchPartitions=True)))
 
 

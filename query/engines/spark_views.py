@@ -10,6 +10,7 @@ from ...warehouse.changes import RunChanges, forgets
 from ...warehouse.errors import MissingExtra
 from ...warehouse.events import TABLES, Environment, Event, Instant, Json, RunRecord, Source
 from ...warehouse.load import readable_files
+from ...warehouse.log_files import LeftOut
 from ...warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def register(
     *,
     log: str | None = None,
     only: Collection[str] | None = None,
-) -> dict[str, str]:
+) -> LeftOut:
     """Give a session every event table, derived table and view of a store, as temporary views.
 
     A temporary view of the session with the same name is replaced; tables of its catalogs stay, out of reach of their

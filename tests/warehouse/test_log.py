@@ -187,6 +187,21 @@ def test_a_newer_version_is_sealed_as_it_is_and_refused_with_the_cure(store: Sto
     assert load(store).left_out.keys() == {file.name}
 
 
+def test_files_of_a_newer_bench_are_one_note_a_version(store: Store) -> None:
+    """Two hundred runs gave a thousand lines before every answer."""
+    for number in range(3):
+        path = EventLog(store).write(
+            RunRecord, [RunRecord(run_id=f"r{number}", config="x")], f"a{number}", **{"bench.version": "9"}
+        )
+        assert path.exists()
+    EventLog(store).write(Timing, [Timing(run_id="r", case_id="c", duration_ns=1)], "b", **{"bench.version": "9"})
+    loaded = load(store)
+
+    (sentence,) = loaded.notes
+    assert sentence.endswith("Update bench to ingest it. So were 3 other files, all v9 of: runs, timings.")
+    assert len(loaded.left_out) == 4
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     first_of(1, [(b'"timings"', b'"tidings"', "Update bench"), (b'"tables"', b'"tab\xff\xffs"', "damaged")]),

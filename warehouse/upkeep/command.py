@@ -44,9 +44,8 @@ def recover(store: Store, no_wait: bool, force: bool) -> None:
         notify(
             f"{counted(len(foreign), 'journal')} of other machines, written to within 10 minutes; seal them with: --force"
         )
-    problems = {name: f"{name} {reason}" for name, reason in loaded.left_out.items()}
     kept = {path.name: f"{path} is damaged, and kept until you delete it" for path in log.damaged()}
-    complain({**kept, **problems})
+    complain({**kept, **loaded.left_out.sentences()})
 
 
 @click.command(cls=Command)
@@ -63,7 +62,7 @@ def rebuild(store: Store, no_wait: bool) -> None:
     loaded = build(store, wait=not no_wait, notify=notify)
     for table, rows in loaded.rows.items():
         click.echo(f"{table:16} {rows:>12,}")
-    complain({name: f"{name} {reason}" for name, reason in loaded.left_out.items()})
+    complain(loaded.left_out.sentences())
 
 
 @click.command(cls=Command)

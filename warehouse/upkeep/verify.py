@@ -12,6 +12,7 @@ from ..load import load_locked, must_exist
 from ..log import IMPORT, EventLog, sha256
 from ..log_files import counting_files
 from ..remote.mirror import disagreements, pull
+from ..schema import quote
 from ..store import Notify, Store
 
 
@@ -40,7 +41,7 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
         with store.lock(wait=wait, notify=notify):
             pull(store, whole=True)
             loaded = load_locked(store)
-        checked.problems |= {name: f"{name} {reason}" for name, reason in loaded.left_out.items()}
+        checked.problems |= loaded.left_out.sentences()
     except BenchError as error:
         if not may_not_write(error):
             raise
@@ -48,6 +49,7 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
     checked.problems |= disagreements(store)
     _check_files(EventLog(store), checked)
     with Warehouse.open(store) as warehouse:
+        _read_blocks(warehouse)
         _check_tables(warehouse, checked)
         _check_sources(warehouse, checked)
     return checked
@@ -76,6 +78,13 @@ def _check_files(log: EventLog, checked: Checked) -> None:
         )
     for journal in log.journals():
         checked.notes.append(f"{journal.name} is still being written")
+
+
+def _read_blocks(warehouse: Warehouse) -> None:
+    """Read all of the warehouse, so that a bad block heals now and not in the middle of a question."""
+    here = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'warehouse'"
+    for (table,) in warehouse.rows(here):
+        warehouse.rows(f"SELECT bit_xor(hash(whole)) FROM {quote(table)} AS whole")
 
 
 def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
