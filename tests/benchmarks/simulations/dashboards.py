@@ -89,22 +89,23 @@ def write(store: Store, world: World) -> None:
     run = np.repeat(names, cases)
     shared = {"run_id": run, "case_id": np.tile([case_id for case_id, _ in ids], nights)}
     each = {key: np.tile([axes[key] for axes in world.axes], nights) for key in world.axes[0]}
-    _table(log, CaseRecord, "cases", {**shared, **each, "work_hash": np.tile([work for _, work in ids], nights)})
+    write_table(log, CaseRecord, "cases", {**shared, **each, "work_hash": np.tile([work for _, work in ids], nights)})
     for kind in ("performance", "accuracy"):
         ended = {
             "kind": np.repeat(kind, len(run)),
             "status": np.repeat("ok" if kind == "performance" else "pass", len(run)),
         }
-        _table(log, Outcome, kind, {**shared, **ended})
+        write_table(log, Outcome, kind, {**shared, **ended})
     for metric, values in world.values.items():
         text = {"metric": metric, "unit": UNITS[metric], "better": "higher" if metric in HIGHER else "lower"}
         if metric == "compile_latency":
             text["phase"] = "compile"
         columns = {key: np.repeat(value, len(run)) for key, value in text.items()}
-        _table(log, Metric, metric, {**shared, **columns, "value": values.ravel()})
+        write_table(log, Metric, metric, {**shared, **columns, "value": values.ravel()})
 
 
-def _table(log: EventLog, event: type[Event], stem: str, columns: dict[str, Array]) -> None:
+def write_table(log: EventLog, event: type[Event], stem: str, columns: dict[str, Array]) -> None:
+    """Write events from columns; what is not among them is NULL."""
     wanted, rows = schema.arrow_schema(event), len(columns["run_id"])
     filled = [
         pa.array(columns[field.name]).cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
