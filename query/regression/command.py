@@ -35,6 +35,7 @@ from .regressions import (
     Limits,
     RegressionRule,
     Row,
+    at_known_levels,
     axis_text,
     choose,
     doubtful,
@@ -262,6 +263,10 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
         yield f"{shift_text(row)}; {row['reason']}"
     if large := large_and_unsure(rows):
         yield f"{counted(len(large), 'case')} moved by 20 % or more and stay UNSURE (see them with --all; --strict ends with 4)"
+    if known := at_known_levels(rows):
+        names = ", ".join(f"{row['name']} {100 * row['change']:+.1f} %" for row in known[:NAMED])
+        more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
+        yield f"{counted(len(known), 'case')} at a slower level that earlier runs were at, too: {names}{more} (see --all)"
     failing = worse_cases(rows)
     if not failing:
         return

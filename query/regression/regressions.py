@@ -179,10 +179,16 @@ def large_and_unsure(rows: Iterable[Row]) -> list[Row]:
         for row in rows
         if row["finding"] not in WHOLE
         and row["verdict"] == "UNSURE"
+        and not row["is_known"]
         and row["change"] is not None
         # a value of 0 has no logarithm
         and (row["change"] <= -1 or abs(math.log1p(row["change"])) >= math.log1p(LARGE))
     ]
+
+
+def at_known_levels(rows: Iterable[Row]) -> list[Row]:
+    """Cases that are worse than the runs before, at a level that they know."""
+    return [row for row in rows if row["is_known"] and (row["change"] > 0) == (row["better"] == "lower")]
 
 
 def doubtful_shifts(rows: Iterable[Row]) -> list[Row]:

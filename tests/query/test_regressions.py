@@ -181,7 +181,8 @@ def test_the_worst_come_first(warehouse: Builder) -> None:
 
 
 ROW = {
-    "finding": "statistics", "verdict": "SAME", "p": 0.5, "case_id": "c", "evidence": "8 against 1 run, not confirmed",
+    "finding": "statistics", "verdict": "SAME", "is_known": None, "p": 0.5, "case_id": "c",
+    "evidence": "8 against 1 run, not confirmed",
     "change": 0.1, "better": "lower", "metric": "latency",
 }  # fmt: skip
 
@@ -236,6 +237,6 @@ def test_rows_can_be_chosen_by_value() -> None:
 )
 def test_a_value_of_zero_moved_by_much(change: float | None, large: bool) -> None:
     """A change to 0 has no logarithm; it counts among the large ones that stay UNSURE."""
-    row = {"finding": "statistics", "verdict": "UNSURE", "change": change}
+    row = {"finding": "statistics", "verdict": "UNSURE", "is_known": None, "change": change}
 
     assert large_and_unsure([row]) == ([row] if large else [])

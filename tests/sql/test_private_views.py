@@ -623,3 +623,16 @@ def test_run_flags(warehouse: Builder) -> None:
         "SELECT field, base_values, candidate_values FROM environment_differences(['1'], ['2']) WHERE kind = 'flags'"
     )
     assert warehouse.rows(differences) == [("dynamo.recompile_limit", ["3"], [None])]
+
+
+def test_earlier_values(warehouse: Builder) -> None:
+    """The logarithms of what was measured before, oldest first, of series that six earlier runs have."""
+    for day in range(8):
+        warehouse.add(run(f"r{day}", "main", host="x", started_at=(day + 1) * 24 * HOUR))
+        warehouse.add(it := case("m", run=f"r{day}"), timing(it, 1000 + day))
+        if day > 3:
+            warehouse.add(other := case("new", run=f"r{day}"), timing(other, 1))
+
+    ((x, xs, place),) = warehouse.rows("SELECT x, xs, place FROM _earlier_values(['r7'], 20)")
+    assert [round(math.exp(value)) for value in (*xs, x)] == [*range(1000, 1008)]
+    assert place == 8

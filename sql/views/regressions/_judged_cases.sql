@@ -18,7 +18,9 @@
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run, moderated.
 -- p             DOUBLE   Probability that runs without a change differ as much; NULL where that cannot be judged.
 -- q             DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict       VARCHAR  That of `comparisons`; UNSURE where the host has no earlier run.
+-- verdict       VARCHAR  That of `comparisons`; UNSURE where the host has no earlier run, or where the judged value is at a level that
+--                        the series knows (series_levels); changed where the last three runs together are a step
+--                        (recent_steps): then the row has the numbers of these three.
 -- evidence      VARCHAR  Runs before and now, and whether several confirm each other.
 -- reason        VARCHAR  Why, in one line.
 -- since_run_id  VARCHAR  Run the change begins with: the first of those before, without a gap, that are beyond the floor
@@ -26,6 +28,7 @@
 -- since_at      TIMESTAMP  When that run began.
 -- since_commit  VARCHAR  Commit it measured.
 -- good_commit   VARCHAR  Commit of the last run before it.
+-- is_known      BOOLEAN  Whether the judged value is at a level that the series knows.
 -- is_judged     BOOLEAN  Whether the runs under judgement measured it, and one way is better: whether `regressions` shows it.
 -- log_shift     DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- axes: shifts without shift
@@ -36,30 +39,63 @@ compared_runs AS (  -- one row, since joins with few runs copy all verdicts
 ),
 verdicts AS (
     SELECT
-        *, verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') AS has_changed,
-        CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS reach
+        *, coalesce(verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') OR verdict LIKE 'LIKELY %', false) AS is_changed,
+        CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS run_reach
     FROM _compared_cases(NULL, judged, last, floor, fdr)
+),
+verdicts_with_history AS (  -- what single runs leave open, the levels and the last three runs of the series may tell
+    SELECT
+        own.* EXCLUDE (p, q), is_changed AND coalesce(level.is_known, false) AS is_known, level.stretches,
+        base_total > 0 AND NOT is_changed AND step.is_step AND better IS NOT NULL AS is_step,
+        step.level AS step_level, step.value AS step_value, step.change AS step_change, step.reach AS step_reach, step.runs AS step_runs,
+        step.since_place AS step_since, step.good_place AS step_good,
+        CASE WHEN is_step THEN step.p ELSE own.p END AS p, CASE WHEN is_step THEN step.q ELSE own.q END AS q
+    FROM verdicts AS own
+    LEFT JOIN series_levels(judged, last := last) AS level
+        ON own.pair = level.pair AND _series_key(case_id, metric, phase, unit) = level.series_id
+    LEFT JOIN recent_steps(judged, last := last, floor := floor, fdr := fdr) AS step
+        ON own.pair = step.pair AND _series_key(case_id, metric, phase, unit) = step.series_id
 ),
 dated_verdicts AS (
     SELECT
         * EXCLUDE (places, compared), compared[list_position(places, first_place)] AS first_run,
-        CASE WHEN has_changed THEN compared[list_position(places, since_place)] END AS since,
-        CASE WHEN has_changed THEN compared[list_position(places, good_place)] END AS good
-    FROM verdicts
+        CASE WHEN is_step THEN compared[list_position(places, step_since)]
+            WHEN is_changed AND NOT is_known THEN compared[list_position(places, since_place)] END AS since,
+        CASE WHEN is_step THEN compared[list_position(places, step_good)]
+            WHEN is_changed AND NOT is_known THEN compared[list_position(places, good_place)] END AS good
+    FROM verdicts_with_history
     CROSS JOIN compared_runs
+),
+judged_values AS (
+    SELECT
+        *, CASE WHEN is_step THEN step_runs ELSE coalesce(base_runs, 0) END AS n, CASE WHEN is_step THEN 3 ELSE candidate_runs END AS runs,
+        CASE WHEN is_step THEN step_level ELSE base_value END AS baseline,
+        CASE WHEN is_step THEN step_value ELSE candidate_value END AS value,
+        CASE WHEN is_step THEN step_reach ELSE run_reach END AS reach
+    FROM dated_verdicts
 )
 
 SELECT
     config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit, better,
-    first_run.run_id, candidate_runs AS runs, coalesce(base_runs, 0) AS n, base_value AS baseline,
-    candidate_value AS value, _finite(candidate_value / nullif(base_value, 0) - 1) AS change,
-    _finite(candidate_value * exp(-reach) / nullif(base_value, 0) - 1) AS low,
-    _finite(candidate_value * exp(reach) / nullif(base_value, 0) - 1) AS high,
+    first_run.run_id, runs, n, baseline, value, _finite(value / nullif(baseline, 0) - 1) AS change,
+    _finite(value * exp(-reach) / nullif(baseline, 0) - 1) AS low, _finite(value * exp(reach) / nullif(baseline, 0) - 1) AS high,
     noise, p, q,
-    CASE WHEN base_total = 0 THEN 'UNSURE' ELSE verdict END AS verdict, evidence,
-    concat_ws('; ', reason, CASE WHEN has_changed AND streak > 0 THEN 'so ' || (streak + 1) || ' runs in a row' END) AS reason,
+    CASE
+        WHEN base_total = 0 OR is_known THEN 'UNSURE'
+        WHEN is_step THEN _change_verdict((step_change < 0) = (better = 'lower'), unit)
+        ELSE verdict
+    END AS verdict,
+    CASE WHEN is_step THEN step_runs || ' against 3 runs, confirmed' ELSE evidence END AS evidence,
+    concat_ws(
+        '; ', CASE WHEN is_known THEN 'at a level that it knows, from ' || stretches || ' earlier stretches of runs' END,
+        CASE WHEN is_step
+            THEN 'the last 3 runs together, ' || CASE WHEN q < 0.001 THEN 'q below 0.001' ELSE format('q = {:.2g}', q) END
+                || '; noise of a run ' || format('{:.1f} %', 100 * noise)
+            ELSE reason END,
+        CASE WHEN is_changed AND NOT is_known AND streak > 0 THEN 'so ' || (streak + 1) || ' runs in a row' END
+    ) AS reason,
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,
-    good.git_commit AS good_commit,
+    good.git_commit AS good_commit, is_known,
     coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND metric <> 'accuracy_error', false) AS is_judged,
     log_shift, cases, shift_reach, shift_p, shift_runs
-FROM dated_verdicts
+FROM judged_values

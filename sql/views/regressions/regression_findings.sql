@@ -26,6 +26,7 @@
 --                          moved beyond its noise, so that the noise alone took the number across the limit. Of coverage BROKEN,
 --                          or REMOVED where the run did not announce the case.
 -- evidence      VARCHAR    Runs before and now, and whether several confirm each other.
+-- is_known      BOOLEAN    Whether the judged value is at a level that the series knows (series_levels); NULL but for statistics.
 -- limit         VARCHAR    Limit that is newly exceeded; NULL but for limits.
 -- reason        VARCHAR    Why, in one line.
 -- since_run_id  VARCHAR    Run the change begins with.
@@ -75,18 +76,18 @@ flagged_runs AS (
 SELECT
     'statistics' AS finding, config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
     parameters, metric, phase, unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict,
-    evidence, NULL AS "limit", reason, since_run_id, since_at, since_commit, good_commit
+    evidence, is_known, NULL AS "limit", reason, since_run_id, since_at, since_commit, good_commit
 FROM verdicts
 UNION ALL
 SELECT
     'shift', config, host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, metric, phase, unit, better, NULL, NULL,
     runs, NULL, NULL, exp(shift) - 1, exp(shift - reach) - 1, exp(shift + reach) - 1, NULL, p, NULL,
-    _shift_verdict(gain, reach, p, unit, floor, fdr), NULL, NULL, _shift_reason(shift, cases, p, runs), NULL, NULL, NULL, NULL
+    _shift_verdict(gain, reach, p, unit, floor, fdr), NULL, NULL, NULL, _shift_reason(shift, cases, p, runs), NULL, NULL, NULL, NULL
 FROM metric_shifts
 UNION ALL
 SELECT
     'suite', config, host, NULL, suite, NULL, mode, device, dtype, backend, NULL, NULL, NULL, metric, phase, unit, better, run_id,
-    runs, n, baseline, value, change, low, high, noise, p, q, verdict, evidence, NULL, reason, since_run_id, since_at, since_commit,
+    runs, n, baseline, value, change, low, high, noise, p, q, verdict, evidence, NULL, NULL, reason, since_run_id, since_at, since_commit,
     good_commit
 FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr)
 UNION ALL
@@ -94,7 +95,7 @@ SELECT
     'limit', flag.config, NULL, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
     flag.metric, NULL, unit, CASE flag.metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END, run_id, NULL, NULL,
     value_before, value, _finite(value / nullif(value_before, 0) - 1), NULL, NULL, NULL, NULL, NULL,
-    CASE WHEN has_moved = false THEN 'SAME' ELSE 'WORSE' END, NULL, why,
+    CASE WHEN has_moved = false THEN 'SAME' ELSE 'WORSE' END, NULL, NULL, why,
     CASE WHEN has_moved = false THEN why || ', as near to it before as its noise takes it' ELSE why END,
     NULL, NULL, NULL, NULL
 FROM newly_flagged(
@@ -109,7 +110,7 @@ UNION ALL
 SELECT
     'coverage', config, NULL, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,
     NULL, NULL, NULL, run_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, CASE status WHEN 'absent' THEN 'REMOVED' ELSE 'BROKEN' END, NULL,
-    NULL,
+    NULL, NULL,
     concat_ws(': ', status, reason), NULL, NULL, NULL, NULL
 FROM _coverage_losses(judged) AS loss
 WHERE NOT EXISTS (

@@ -20,7 +20,9 @@
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run, moderated.
 -- p             DOUBLE   Probability that runs without a change differ as much; NULL where that cannot be judged.
 -- q             DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict       VARCHAR  That of `comparisons`; UNSURE where the host has no earlier run.
+-- verdict       VARCHAR  That of `comparisons`; UNSURE where the host has no earlier run, or where the judged value is at a level that
+--                        the series knows (series_levels); changed where the last three runs together are a step
+--                        (recent_steps): then the row has the numbers of these three.
 -- evidence      VARCHAR  Runs before and now, and whether several confirm each other.
 -- reason        VARCHAR  Why, in one line.
 -- since_run_id  VARCHAR  Run the change begins with: the first of those before, without a gap, that are beyond the floor
