@@ -12,9 +12,11 @@ from ..warehouse.errors import BenchError
 from ..warehouse.forward_pass import TIME_SPANS
 from ..warehouse.settings import setting
 from ..warehouse.store import Store
-from .format import Format, Options
-from .plan import IngestPlan, NewPart, SourceOptions
+from .facts import FACTS, parse_facts
+from .format import Format, Options, formats
+from .plan import IngestPlan, Item, NewPart, SourceOptions
 from .progress import IngestProgress
+from .readers.files import read_head
 from .run import IngestReport
 from .run import ingest as ingest_files
 from .user_formats.mapped import Mapped
@@ -44,6 +46,14 @@ SHOWN_NOTES = 20
     type=click.Choice(list(TIME_SPANS)),
     help="Engine that wrote a forward pass trace. It tells what the times of the steps span; the trace does not.",
 )
+@click.option(
+    "--set",
+    "facts",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help=f"Say what the files do not: {', '.join(FACTS)}; may be repeated.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say of each file why it was taken for a file of its format.")
 @click.option("--again", is_flag=True, help="Load files of forgotten runs, too, as new runs.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded, and write nothing.")
 @click.option("--no-wait", is_flag=True, help="Give up (exit code 75) if another process is loading.")
@@ -51,8 +61,8 @@ SHOWN_NOTES = 20
 def ingest(
     paths: tuple[str, ...], format_name: str | None, maps: tuple[str, ...], pattern: str | None,
     axes: tuple[str, ...], metrics: tuple[str, ...], ignore: tuple[str, ...], config: str | None,
-    tags: tuple[str, ...], metric: str | None, engine: str | None, again: bool, dry_run: bool, no_wait: bool,
-    store: Store,
+    tags: tuple[str, ...], metric: str | None, engine: str | None, facts: tuple[str, ...], verbose: bool, again: bool,
+    dry_run: bool, no_wait: bool, store: Store,
 ) -> None:  # fmt: skip
     """Load results into the store: files, or folders of files, whose format is recognised from their content.
 
@@ -93,11 +103,15 @@ def ingest(
         ),
         options=Options(metric=metric, engine=engine),
         tags={**setting("tags"), **dict(_pair(tag) for tag in tags)},
+        facts=parse_facts(facts),
         dry_run=dry_run,
         wait=not no_wait,
         notify=_notify,
         progress=_Bar() if obeys(sys.stderr) else None,
     )
+    if verbose:
+        for item in report.plan.items:
+            _notify(f"{item.path}: {item.format}, because it {_evidence(item)}")
     if dry_run:
         _show_plan(report)
     else:
@@ -111,6 +125,14 @@ def ingest_path(store: Store, path: str) -> None:
         BenchError: Nothing at this path can be loaded.
     """
     _show_notes(ingest_files(store, [path], notify=_notify, progress=_Bar() if obeys(sys.stderr) else None))
+
+
+def _evidence(item: Item) -> str:
+    """Why a file was taken for one of its format, in words that follow `because it`."""
+    kind = formats().get(item.format)
+    if kind is None:
+        return "is read as you say"
+    return kind.evidence(read_head(item.path))
 
 
 def _own(

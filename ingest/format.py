@@ -30,6 +30,7 @@ MAX_TEXT = 64 << 10  # characters of a reject that are kept
 LOOK = 32 << 10  # bytes of a head that are looked at as a document
 TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\[\]]', re.DOTALL)  # matches in linear time
 PATH_DEPTH = 6
+NAMED = 4  # keys or columns by which a file was recognised
 FOLDER, FILE = "folder", "file"
 
 
@@ -165,6 +166,10 @@ class Tally:
     without_rows: int = 0  # of the loaded ones: they describe the run, or say nothing, or share the row of another
     notes: list[str] = field(default_factory=list)  # sentences for the user
     runs: "list[RunRecord]" = field(default_factory=list)  # new ones that the file describes
+    unitless: set[str] = field(default_factory=set)  # metrics of numbers without a unit and without a direction
+    setups: dict[tuple[str, str], dict[str, float]] = field(
+        default_factory=dict
+    )  # by run and case: facts that may tell two apart
     # of each run it describes; without one, the part's own is made
     shares: "dict[str, Tally]" = field(default_factory=dict)
 
@@ -213,6 +218,18 @@ class Format(ABC):
 
     def unfit(self, path: Path) -> str | None:
         """Why a file is not of this format although the user says so, in words that follow its name; None if it is."""
+        return None
+
+    def evidence(self, head: Head) -> str:
+        """Why a file is taken for one of this format, in words that follow `because it`."""
+        shape = next((shape for shape in self.shapes if shape <= head.paths), None)
+        if shape is None:
+            return f"begins as {self.doc} does"
+        keys = sorted(shape)
+        return f"has the keys {', '.join(keys[:NAMED])}" + (f" and {len(keys) - NAMED} more" if keys[NAMED:] else "")
+
+    def near_miss(self, head: Head) -> str | None:
+        """Why a file that looks like one of this format is none, in words that follow its name; None for any other file."""
         return None
 
     def left_out(self, head: Head) -> str | None:

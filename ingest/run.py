@@ -9,13 +9,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..warehouse.console.numbers import counted
 from ..warehouse.store import Notify, Store
 from .accounting import Line, check_counts, line_of, notes_of
+from .facts import FACTS
 from .format import Options, Part, Tally
+from .load_notes import notes_on_setups, notes_on_units
 from .plan import IngestPlan, NewPart, SourceOptions, make_plan, parse
 from .progress import IngestProgress
 from .source_index import read_index, read_log, write_index
@@ -57,6 +59,7 @@ def ingest(
     sources: SourceOptions | None = None,
     options: Options | None = None,
     tags: Mapping[str, str] | None = None,
+    facts: Mapping[str, Any] | None = None,
     dry_run: bool = False,
     wait: bool = True,
     notify: Notify | None = None,
@@ -72,6 +75,7 @@ def ingest(
         sources: Format and config for all of them.
         options: Settings for the formats.
         tags: Labels for the runs that are new.
+        facts: Columns of `runs` for those new runs whose files do not say them; see `facts.parse_facts`.
         dry_run: Only make the plan.
         wait: Wait for another loader rather than raise.
         notify: Called once with a sentence that names the process it waits for.
@@ -100,7 +104,9 @@ def ingest(
                 report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
                 from ..warehouse.snapshot import ready_ahead
 
-                loader = _Loader(store, options or Options(), tags or {}, progress, tallies, known.forgotten)
+                loader = _Loader(
+                    store, options or Options(), tags or {}, facts or {}, progress, tallies, known.forgotten
+                )
                 if parts:
                     with ready_ahead(store):
                         loader.load(parts)
@@ -108,7 +114,7 @@ def ingest(
                 if loader.left_forgotten:
                     report.notes.append(_still_forgotten(len(loader.left_forgotten)))
         report.lines = [line_of(item, tallies) for item in plan.items]
-        report.notes += notes_of(parts, tallies)
+        report.notes += (*notes_of(parts, tallies), *notes_on_setups(parts, tallies), *notes_on_units(parts, tallies))
         report.runs = sorted({run for part in parts for run in tallies[part.key].shares or [part.run_id]})
         if options is not None and options.engine and any(item.known_lines for item in plan.items):
             report.notes.append(KNOWN_SPAN)
@@ -149,6 +155,7 @@ class _Loader:
         store: Store,
         options: Options,
         tags: Mapping[str, str],
+        facts: Mapping[str, Any],
         progress: IngestProgress,
         tallies: dict[tuple[str, int], Tally],
         forgotten: Set[str],
@@ -159,12 +166,14 @@ class _Loader:
         self.log = EventLog(store)
         self.options = options
         self.tags = {"engine": options.engine, **tags} if options.engine else tags
+        self.facts = facts
         self.progress = progress
         self.tallies = tallies
         self.forgotten = forgotten
         self.left_forgotten: set[str] = set()  # runs that were met and not loaded
         self.notes: list[str] = []
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
+        self._differs: set[str] = set()  # facts that files say otherwise
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._loaded_at: dict[
             tuple[str, int], int
@@ -177,6 +186,9 @@ class _Loader:
         """Read every part; each is wholly in the log afterwards, or an error says why."""
         with _seldom_collecting():
             self._load(parts)
+        for name, column in FACTS.items():
+            if column in self._differs:
+                self.notes.append(f"--set {name}: what the files say differs, and is kept")
 
     def _load(self, parts: list[NewPart]) -> None:
         new = {part.run_id for part in parts if part.new_run}
@@ -280,7 +292,9 @@ class _Loader:
             if run.run_id not in self._written:
                 self._written[run.run_id] = run.environment_id
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
-                rows.append(replace(run, tags=as_json(tags) if tags else None, bench_version=__version__))
+                said = {key: value for key, value in self.facts.items() if getattr(run, key) is None}
+                self._differs |= {key for key, value in self.facts.items() if getattr(run, key) not in (None, value)}
+                rows.append(replace(run, tags=as_json(tags) if tags else None, bench_version=__version__, **said))
             elif self._written[run.run_id] is None and run.environment_id is not None:
                 # a file about the machine that came after the results; the warehouse puts both rows together
                 self._written[run.run_id] = run.environment_id

@@ -23,9 +23,10 @@ of these; itl_count (metrics, unit count, one a request) says how many are of ea
 benchmark_duration (ns, statistic NULL); without it, it is from the first arrival to the last end.
 """
 
+import functools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...warehouse.events import Instant
@@ -65,6 +66,9 @@ PLAIN: dict[str, tuple[str, str | None, str | None]] = {  # metric, unit, statis
     "concurrency": ("concurrency", "count", "mean"),
     "total_input_tokens": ("total_input_tokens", "tokens", None),
     "total_output_tokens": ("total_output_tokens", "tokens", None),
+    "total_input_text_tokens": ("total_input_text_tokens", "tokens", None),
+    "total_input_vision_tokens": ("total_input_vision_tokens", "tokens", None),
+    "total_output_tokens_retokenized": ("total_output_tokens_retokenized", "tokens", None),
     "total_num_tokens": ("total_tokens", "tokens", None),
     "completed": ("completed", "count", None),
     "failed": ("failed", "count", None),
@@ -96,6 +100,11 @@ def lines(part: Part) -> Iterator[tuple[int, str]]:
         yield at, text.removeprefix("\ufeff") if at == 1 else text
 
 
+def read_line(results: Results, read: Callable[[], None], line: str, at: int) -> None:
+    """Account for one line: `read` gives its events; a blank one says nothing, and is no reject."""
+    results.record(read if line.strip() else lambda: None, functools.partial(masked, line), at)
+
+
 def object_of(line: str) -> Object:
     """The JSON object a line is.
 
@@ -113,7 +122,7 @@ def object_of(line: str) -> Object:
 def aggregates(case: Subject, record: Object) -> None:
     """Add every field that is an aggregate by its name, such as p99_ttft_ms, or a number of the benchmark as a whole.
 
-    Where no request completed, a tool that says 0 ms has measured nothing: such fields are left.
+    Where no request completed, or all statistics of a latency are 0, a tool has measured nothing: such fields are left.
     """
     for field in list(record):
         match = AGGREGATE.fullmatch(field) if len(field) < 100 else None
@@ -128,8 +137,41 @@ def aggregates(case: Subject, record: Object) -> None:
 
 
 def is_void(record: Object, field: str) -> bool:
-    """Whether a field is about requests that completed, of which there is none."""
-    return record.get("completed") == 0 and ("throughput" in field or AGGREGATE.fullmatch(field[:100]) is not None)
+    """Whether a field says 0 of what was not measured: of requests where none completed, of a latency that is 0 throughout."""
+    match = AGGREGATE.fullmatch(field[:100])
+    if record.get("completed") == 0 and ("throughput" in field or match is not None):
+        return True
+    if match is None or record[field] != 0:
+        return False
+    same = (other for other in record if (found := AGGREGATE.fullmatch(other[:100])) and found[2] == match[2])
+    return all(record[other] == 0 for other in same)
+
+
+def tokens(record: Object) -> dict[str, Any]:
+    """Tokens of a request, by the totals of a benchmark, as axes: of its prompt and of its response.
+
+    Where all requests have the same length, the mean is whole, and is the length. Other means vary a little from run to run, so
+    the axis is the nearest power of two, as in ~1024; so is a mean of responses that is whole by chance, being no round number.
+    """
+    completed, axes = number(record.get("completed")), dict[str, Any]()
+    for axis in ("input_tokens", "output_tokens") if completed else ():
+        total = number(record.get(f"total_{axis}"))
+        if total and completed and total > 0:
+            axes[axis] = length(total / completed, response=axis == "output_tokens")
+    return axes
+
+
+def setup(case: Subject, record: Object) -> None:
+    """Tell the mean lengths of prompts, which an axis may say roughly."""
+    completed, total = number(record.get("completed")), number(record.get("total_input_tokens"))
+    case.setup(input_tokens_of_a_request=total / completed if completed and total else None)
+
+
+def length(mean: float, *, response: bool) -> int | str:
+    """A mean number of tokens as an axis, as `tokens` has it."""
+    if mean.is_integer() and (not response or mean < 8 or not mean % 8 or not mean % 10):
+        return int(mean)
+    return f"~{2 ** max(0, round(math.log2(mean)))}" if mean > 0 else 0
 
 
 def _direction(unit: str | None, metric: str) -> dict[str, Any]:
@@ -170,7 +212,14 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     for index in sorted(failed):
         case.request_outcome(index, "errored")
     if not _is_list(record, "latencies") and _is_list(record, "itls") and _is_list(record, "ttfts"):
-        _latencies(case, record, failed, moment)
+        latencies = _latencies(record, failed)
+        case.samples(latencies, "s", metric="latency", recorded_at=moment)
+    elif _is_list(record, "latencies"):
+        latencies = [None if index in failed else number(one) for index, one in enumerate(record.array("latencies"))]
+    else:
+        latencies = []
+    if latencies and _is_list(record, "ttfts") and _is_list(record, "output_lens") and not _is_list(record, "tpots"):
+        case.samples(_tpots(record, latencies), "s", metric="tpot", recorded_at=moment)
     _gaps(case, record.array("itls"), failed, moment)
     if texts := count_in(record.array("generated_texts")):
         results.note(f"{texts} generated texts are left out")
@@ -179,14 +228,24 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
             del record[field]  # which are long, and done with
 
 
-def _latencies(case: Subject, record: Object, failed: set[int], moment: Instant | None) -> None:
+def _latencies(record: Object, failed: set[int]) -> list[float | None]:
     """Latencies that a tool leaves out of its details: the first token's and all gaps after it together."""
     ttfts, latencies = record.array("ttfts"), list[float | None]()
     for index, gaps in enumerate(records_in(record.array("itls"))):
         parts = [ttfts[index], *gaps] if isinstance(gaps, list) and index not in failed else [None]
         numbers = [number(part) for part in parts]
         latencies.append(None if None in numbers else math.fsum(one for one in numbers if one is not None))
-    case.samples(latencies, "s", metric="latency", recorded_at=moment)
+    return latencies
+
+
+def _tpots(record: Object, latencies: list[float | None]) -> list[float | None]:
+    """Time per output token of each request: what follows its first token, over the number of tokens after the first."""
+    found = list[float | None]()
+    for latency, ttft, length in zip(latencies, record.array("ttfts"), record.array("output_lens"), strict=True):
+        first, count = number(ttft), number(length)
+        known = latency is not None and first is not None and count is not None and count > 1
+        found.append((latency - first) / (count - 1) if known else None)  # type: ignore[operator]  # all three are numbers
+    return found
 
 
 def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | None) -> None:

@@ -1,19 +1,23 @@
-"""AIPerf: a record a request, as `aiperf profile` exports them (profile_export.jsonl).
+"""AIPerf: a record a request, as `aiperf profile` exports them (profile_export.jsonl), and its summaries.
 
+Several trials of one setting are runs of one config; the settings of a sweep are cases.
 Its inter_token_latency is a mean over a request's tokens, which others call tpot: so it is named. The gaps between chunks
 (inter_chunk_latency, a list) are itl. The summary beside it says which model was asked, with which load.
 """
 
 import functools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from typing import Any
 
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally
+from ..readers.declared import look
 from ..readers.document import BadRecord, Object, decode_companion
-from ..readers.json_format import reject_file
-from ..readers.results import LONGEST_NAME, Results
+from ..readers.json_format import JsonFormat, reject_file
+from ..readers.results import LONGEST_NAME, Results, Subject, number
 from . import _serving
 
 SUMMARY = "profile_export_aiperf.json"
@@ -21,8 +25,13 @@ SAMPLES = {  # of one request
     "request_latency": "latency", "time_to_first_token": "ttft", "time_to_second_token": "ttst", "inter_token_latency": "tpot",
     "input_sequence_length": "input_tokens", "output_sequence_length": "output_tokens",
 }  # fmt: skip
+ZERO_IS_MISSING = {"latency", "ttft", "ttst", "tpot", "itl"}
 GAPS = "inter_chunk_latency"
 LOAD = ("concurrency", "request_rate", "request_count", "benchmark_duration")
+TRIAL = re.compile(r"(?:trial|run)[_-]?\d+", re.IGNORECASE)
+VERSION, SLICES, AGGREGATE = "aiperf_version", "timeslices", "metadata.aggregation_type"
+COUNTS = {"request_count": "completed", "error_request_count": "failed", "good_request_count": "good_requests"}
+SETTINGS = ("input_config", "error_summary", "telemetry_data", "telemetry_stats", "server_metrics_summary")
 
 
 class Aiperf(Format):
@@ -40,6 +49,10 @@ class Aiperf(Format):
         """Whether the first lines are requests with their start and metrics."""
         return {"metadata.request_start_ns", "metadata.benchmark_phase", "metrics"} <= head.paths
 
+    def result_set(self, name: str) -> str:
+        """The trial."""
+        return _trial(name)
+
     def whole(self, line: bytes) -> bool:
         """Whether the last line ends as it began."""
         return not line.startswith(b"{") or line.rstrip().endswith(b"}")
@@ -50,19 +63,104 @@ class Aiperf(Format):
         try:
             name, axes = _about(results)
             for at, line in _serving.lines(part):
-                results.record(functools.partial(_request, results, line, name, axes), line, at)
+                _serving.read_line(results, functools.partial(_request, results, line, name, axes), line, at)
         except BadRecord as error:
             reject_file(results, error)
         return results.close()
 
 
-def _about(results: Results) -> tuple[str, dict[str, Any]]:
-    """The case of all requests, by the summary beside the file."""
+class AiperfSummary(JsonFormat):
+    """Summaries of AIPerf."""
+
+    name = "aiperf-summary"
+    doc = "AIPerf summary JSON (profile_export_aiperf.json), also of time slices"
+    becomes = "trial → run; model → case; load and mean lengths asked for → axes; warmup_metrics → phase warmup; slices → samples"
+    lost = "API keys, the server's metrics"
+    places = tuple(
+        f"{'*/' * deep}profile_export_aiperf{kind}.json" for deep in (1, 2, 3) for kind in ("", "_timeslices")
+    )
+    shapes = (
+        frozenset({VERSION, "request_latency.avg"}), frozenset({VERSION, "input_config", "request_count.avg"}),
+        frozenset({f"{SLICES}[].request_latency.avg"}), frozenset({VERSION, AGGREGATE}),
+    )  # fmt: skip
+
+    def left_out(self, head: Head) -> str | None:
+        """What sums up trials, which are loaded themselves."""
+        return "sums up trials, which are runs themselves" if AGGREGATE in head.paths else None
+
+    def result_set(self, name: str) -> str:
+        """The trial."""
+        return _trial(name)
+
+    def document(self, part: Part, results: Results) -> Any:
+        """The document without secrets."""
+        return _serving.public(super().document(part, results))
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """The run of that time; a record for the whole, or for each slice."""
+        document.take("end_time")
+        results.run(started_at=document.moment("start_time"), tags={"aiperf_version": document.take(VERSION)})
+        results.context = _about(results, document if "input_config" in document else None)
+        if SLICES not in document:
+            return [document]
+        slices: list[Any] = document.array(SLICES)
+        for at, one in enumerate(slices):
+            if isinstance(one, Object):
+                one["slice"] = at
+        return slices
+
+    def load(self, record: Object, results: Results) -> None:
+        """The whole, or one slice."""
+        name, axes = results.context
+        case, at = results.case(name, suite="serving", parameters=axes), record.take("slice")
+        for key in ("schema_version", "was_cancelled", "start_ns", "end_ns", "timeslice_index", "is_complete"):
+            if key != "was_cancelled" or record.get(key) is False:
+                record.take(key)
+        _summary(case, record, at)
+        warm = record.section("warmup_metrics")
+        _summary(case, warm, at, phase="warmup")
+        if record.get("was_cancelled"):
+            case.outcome("interrupted", "AIPerf was cancelled")
+        for key in SETTINGS:
+            record.take(key)
+        case.text("errors", record.get("error_summary") or None)
+        case.fields(record.left())
+
+
+def _summary(case: Subject, metrics: Object, at: int | None, phase: str | None = None) -> None:
+    """The statistics of each metric, or its mean in one slice of time."""
+    for key in [key for key, value in metrics.items() if isinstance(value, Object) and "unit" in value]:
+        one = metrics.section(key)
+        unit, values = one.text("unit"), [name for name in one if name != "unit"]
+        name = COUNTS.get(key) or SAMPLES.get(key) or _serving.METRICS.get(key, key)
+        counted = unit in ("tokens", "requests") or key.endswith(("_count", "_length"))
+        missing = name in ZERO_IS_MISSING and not any(number(one[value]) for value in values)
+        for value in [] if missing else values:
+            statistic = _serving.statistic(value)
+            whole = values == ["avg"] and (counted or "throughput" in key)
+            if at is not None and value == "avg":
+                case.samples([one.take(value)], unit, metric=f"{name}_by_slice", sample=at, loops=None, better=None)
+            elif at is None:
+                better: dict[str, Any] = {"better": "lower" if name == "failed" else None} if counted else {}
+                if value in ("count", "sum"):
+                    better = {"better": None}
+                said = "count" if value == "count" else unit
+                case.metric(name, one.take(value), said, statistic=None if whole else statistic, phase=phase, **better)
+        for value in values:
+            one.take(value)
+
+
+def _trial(name: str) -> str:
+    """The folder of a trial that a file lies in, below the folder given."""
+    return next((part for part in PurePath(name).parts[:-1] if TRIAL.fullmatch(part)), "")
+
+
+def _about(results: Results, summary: Any = None) -> tuple[str, dict[str, Any]]:
+    """The case of all requests, by a summary, or the one beside the file."""
     try:
-        summary = decode_companion(results.part.path.parent, SUMMARY)
+        summary = summary or decode_companion(results.part.path.parent, SUMMARY)
     except BadRecord as error:
         results.note(f"the summary beside it does not say what was measured: {error}")
-        summary = None
     config = summary.get("input_config") if isinstance(summary, Object) else None
     sections = (
         {key: value for key, value in config.items() if isinstance(value, Object)} if isinstance(config, Object) else {}
@@ -72,17 +170,21 @@ def _about(results: Results) -> tuple[str, dict[str, Any]]:
     name = ",".join(known)
     load = sections.get("loadgen", Object())
     axes = {key: _serving.axis_value(load.get(key)) for key in LOAD if isinstance(load.get(key), int | float)}
+    for side in ("input", "output"):
+        mean = look(sections.get("input", Object()), f"prompt.{side}_tokens.mean")
+        if isinstance(mean, int | float):
+            axes[f"{side}_tokens"] = int(mean) if float(mean).is_integer() else mean
     return name if 0 < len(name) < LONGEST_NAME else results.part.path.absolute().parent.name or "aiperf", axes
 
 
 def _request(results: Results, line: str, name: str, axes: dict[str, Any]) -> None:
     record = _serving.object_of(line)
     about, metrics = record.section("metadata"), record.section("metrics")
-    start, number = about.get("request_start_ns"), about.get("session_num")
+    start, place = about.get("request_start_ns"), about.get("session_num")
     if type(start) is not int or not 0 <= start < 2**63:
         raise BadRecord("no request_start_ns")
     case = results.case(name, suite="serving", parameters=axes)
-    sample = number if type(number) is int and 0 <= number < 2**63 else results.tally.lines
+    sample = place if type(place) is int and 0 <= place < 2**63 else results.tally.lines
     phase = "warmup" if about.get("benchmark_phase") == "warmup" else "steady"
     moment, error = Instant(start // 1000), record.get("error")
     case.samples(

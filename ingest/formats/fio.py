@@ -1,6 +1,5 @@
 """fio: its JSON output."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,7 +8,6 @@ from ..readers.document import Object
 from ..readers.json_format import JsonFormat
 from ..readers.results import Results, Subject, number
 
-FIRST = re.compile(r"^\{", re.MULTILINE)
 DIRECTIONS = ("read", "write", "trim")
 LATENCIES = {"lat": "latency", "clat": "completion_latency", "slat": "submission_latency"}
 STATISTICS = {"min": "min", "max": "max", "mean": "mean", "stddev": "stddev"}
@@ -25,14 +23,8 @@ class Fio(JsonFormat):
         "job × direction → case; lat, clat, slat → latency, completion_latency, submission_latency; iops; bandwidth → "
         "throughput"
     )
-    lost = "what fio printed before the document"
     runs = FILE
     shapes = (frozenset({"fio version", "jobs"}),)
-
-    def parse(self, text: str) -> Any:
-        """The document, from the first line that begins one."""
-        began = FIRST.search(text)
-        return super().parse(text[began.start() :] if began else text)
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The run of that time."""

@@ -61,6 +61,8 @@ class GenaiPerf(JsonFormat):
 
     def recognise(self, head: Head) -> bool:
         """Whether it has the keys of a JSON, or a table of metrics in which one has a unit."""
+        if "aiperf_version" in head.paths or "timeslices" in head.paths:
+            return False
         if super().recognise(head):
             return True
         text = head.text.lstrip()
@@ -85,7 +87,7 @@ class GenaiPerf(JsonFormat):
             reject_file(results, error)
         return results.close()
 
-    def document(self, part: Part) -> Any:
+    def document(self, part: Part, results: Results) -> Any:
         """The document without secrets, its requests not decoded yet."""
         return _serving.public(read_document(part, "requests"))
 

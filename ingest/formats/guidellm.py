@@ -54,7 +54,7 @@ class Guidellm(JsonFormat):
         frozenset({"benchmarks[].metrics.requests_per_second.successful.mean"}),
     )
 
-    def document(self, part: Part) -> Any:
+    def document(self, part: Part, results: Results) -> Any:
         """The document without secrets, its requests not decoded yet."""
         return _serving.public(read_document(part, *STATUSES[:3]))
 

@@ -5,15 +5,16 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
+from ...warehouse.events import Instant
 from ..format import Head
 from ..readers.csv_rows import find_header
 from ..readers.document import BadRecord, Object, lines_of
 from ..readers.json_format import LEADING, JsonFormat, ListFormat
-from ..readers.results import Results, Subject
+from ..readers.results import Results, Subject, number
 
 TAGGED = re.compile(r"([^{]*)\{(.*)\}")  # http_req_duration{expected_response:true}
 K6_STATISTICS = {"avg": "mean", "med": "median", "min": "min", "max": "max"}
-K6_PERCENTILE = re.compile(r"p\((\d+(?:\.\d+)?)\)")
+K6_PERCENTILE = re.compile(r"p\(?(\d+(?:\.\d+)?)\)?")
 K6_TIMES = re.compile(r"http_req_.*|iteration_duration|group_duration|grpc_req_duration|ws_.*(?:duration|connecting)")
 K6_NAMES = {"http_req_duration": "latency", "http_reqs": "requests"}
 LOCUST = {
@@ -30,17 +31,13 @@ class K6(JsonFormat):
     """A summary of k6."""
 
     name = "k6"
-    doc = "k6 summary (--summary-export, or handleSummary's data)"
+    doc = "k6 summary (--summary-export, handleSummary's data, or version 1.0)"
     becomes = "`http_req_duration` → latency, `http_reqs` → request_throughput; tags → axes"
-    shapes = tuple(
-        frozenset({f"metrics.{name}"})
-        for name in (
-            "http_reqs.rate",
-            "http_reqs.values.rate",
-            "iteration_duration.avg",
-            "iteration_duration.values.avg",
-        )
-    )
+    shapes = (
+        frozenset({"metrics.http_reqs.rate"}), frozenset({"metrics.http_reqs.values.rate"}),
+        frozenset({"metrics.iteration_duration.avg"}), frozenset({"metrics.iteration_duration.values.avg"}),
+        frozenset({"version", "results.metrics[].name", "results.metrics[].values"}),
+    )  # fmt: skip
 
     def identity(self, name: str) -> str:
         """The name of the file, which is the name of the case."""
@@ -48,6 +45,8 @@ class K6(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """Nothing is said of when and where."""
+        if "results" in document:
+            return _k6_listed(document, results)
         metrics = document.section("metrics")
         if left := document.left():
             results.run(tags=left)
@@ -70,6 +69,18 @@ class K6(JsonFormat):
         for key in [key for key in values if key not in ("thresholds", "type", "contains", "values")]:
             _of_k6(case, known, key, values.take(key), unit)
         case.fields(metric.left())
+
+
+def _k6_listed(document: Object, results: Results) -> Iterable[Any]:
+    """The metrics of a summary of version 1.0, which says when it was written, and how long the test took."""
+    found, ended = document.section("results"), document.section("metadata").moment("generated_at")
+    metrics, duration = found.array("metrics"), number(document.section("config").get("duration_seconds"))
+    began = Instant(ended - round(duration * 1e6)) if ended is not None and duration is not None else ended
+    results.run(started_at=began, tags=document.left())
+    return [
+        Object([("name", metric.pop("name", None)), ("metric", metric)]) if isinstance(metric, Object) else metric
+        for metric in metrics
+    ]
 
 
 def _of_k6(case: Subject, name: str, key: str, value: Any, unit: str | None) -> None:

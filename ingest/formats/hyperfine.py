@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ..format import Head
+from ..format import FILE, Head
 from ..readers.document import Object
 from ..readers.files import read_head
 from ..readers.json_format import JsonFormat
@@ -18,10 +18,13 @@ class Hyperfine(JsonFormat):
 
     name = "hyperfine"
     doc = "hyperfine JSON or CSV"
-    becomes = "`memory_usage_byte` → memory peaks; a CSV beside its JSON is ignored"
+    becomes = (
+        "file → run; `memory_usage_byte` → memory peaks; exit codes → failed_calls; a CSV beside its JSON is ignored"
+    )
     shapes = (frozenset({"results[].command", "results[].mean"}), frozenset({"results[].command", "results[].times"}))
     headers = (frozenset({"command", "mean", "stddev", "median", "user", "system", "min", "max"}),)
     holds = (Object, list)
+    runs = FILE
 
     def left_out(self, head: Head) -> str | None:
         """A CSV says less than the JSON of the same measurement."""
@@ -49,14 +52,23 @@ class Hyperfine(JsonFormat):
         for field in ("user", "system"):
             case.metric(f"{field}_time", record.take(field), "s", statistic="mean")
         case.memory(record.array("memory_usage_byte"))
-        _failures(record.array("exit_codes"), case)
+        if _failures(record.array("exit_codes"), case):
+            results.note(
+                "calls failed, which hyperfine was told to ignore (-i): they count as calls, and as failed_calls"
+            )
         case.fields(record.left())
 
 
-def _failures(codes: list[Any], case: Subject) -> None:
+def _failures(codes: list[Any], case: Subject) -> bool:
+    """Count calls that failed, which hyperfine measures only where it was told to ignore it (-i); returns whether any did."""
     failed = [code for code in codes if code != 0]
+    if codes:
+        case.metric("failed_calls", len(failed), "count", better="lower")
     if failed:
         numbers = [code for code in failed if type(code) is int and abs(code) < 2**31]
         reasons = sorted({f"exit code {code}" for code in numbers}) + ["killed by a signal"] * (None in failed)
-        reason = f"{len(failed)} of {len(codes)} calls failed: {', '.join(reasons)}"
-        case.outcome("fail_to_run", reason, exit_code=numbers[0] if numbers else None)
+        reason = (
+            f"{len(failed)} of {len(codes)} calls failed, which hyperfine was told to ignore (-i): {', '.join(reasons)}"
+        )
+        case.outcome("ok", reason, exit_code=numbers[0] if numbers else None)
+    return bool(failed)

@@ -18,6 +18,7 @@ from ..readers.files import read_head
 from ..readers.json_format import reject_file
 from ..readers.results import LONGEST_NAME, Results, Subject, number
 from . import _serving
+from .mlperf_training import KEYS
 
 ENTRY, TITLE = ":::MLLOG ", "MLPerf Results Summary"
 SUMMARY, DETAIL, MEASUREMENTS = "mlperf_log_summary.txt", "mlperf_log_detail.txt", "measurements.json"
@@ -98,7 +99,7 @@ class Mlperf(Format):
         text = head.text.lstrip()
         lines = [line for line in text[:400].splitlines() if line.strip()]
         return (
-            (text.startswith(ENTRY) and '"key"' in text)
+            (text.startswith(ENTRY) and '"key"' in text and not KEYS.search(text))
             or (TITLE in text[:200] and "SUT name" in text)
             or (len(lines) == 2 and all(COUNT.fullmatch(line) for line in lines))
             or head.paths >= SUBMISSION
@@ -165,6 +166,8 @@ class _Log:
 
     def entry(self, at: int, line: str) -> None:
         """A line of the detailed log."""
+        if not line.strip():
+            return
         if not line.startswith(ENTRY):
             raise BadRecord("no entry of a log")
         logged = _serving.object_of(line[len(ENTRY) :])

@@ -56,7 +56,7 @@ class Sglang(Format):
         results = Results(part, batch)
         try:
             for at, line in _serving.lines(part):
-                results.record(functools.partial(_read, results, line), functools.partial(_serving.masked, line), at)
+                _serving.read_line(results, functools.partial(_read, results, line), line, at)
         except BadRecord as error:
             reject_file(results, error)
         return results.close()
@@ -69,6 +69,8 @@ def _read(results: Results, line: str) -> None:
     axes = {axis: _serving.axis_value(record.take(axis)) for axis in AXES} | {
         "endpoint": backend if backend != tag else None
     }
+    if not str(axes["dataset_name"]).startswith("random"):  # of which the axes say the lengths
+        axes |= _serving.tokens(record)
     name = None
     if isinstance(server, Object):
         record.take("server_info")
@@ -80,6 +82,7 @@ def _read(results: Results, line: str) -> None:
     )  # fmt: skip
     for field, (metric, statistic) in OLD.items():
         case.metric(metric, record.take(field), "ms", statistic=statistic)
+    _serving.setup(case, record)
     _serving.aggregates(case, record)
     _serving.requests(results, case, record, None)
     _serving.counters(case, record)

@@ -66,8 +66,8 @@ class TestInfra(JsonFormat):
         )  # fmt: skip
         metric_name = metric.name("name")
         unit = UNIT.fullmatch(metric_name) if len(metric_name) < 200 else None
-        values = metric.array("benchmark_values")
-        case.samples(values, unit[2] if unit else None, loops=None, metric=unit[1] if unit else metric_name)
+        values, said = metric.array("benchmark_values"), metric.text("unit")
+        case.samples(values, unit[2] if unit else said, loops=None, metric=unit[1] if unit else metric_name)
         case.metric(f"{metric_name}_target", metric.take("target_value"), better=None)
         for field in (*RUN, "timestamp", "runners", "dependencies"):
             record.take(field)

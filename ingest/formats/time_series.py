@@ -9,7 +9,7 @@ from pathlib import PurePath
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
-from ..format import FILE, Format, Head, Part, Tally
+from ..format import FILE, LOOK, Format, Head, Part, Tally
 from ..readers.csv_rows import reason_of
 from ..readers.document import BadRecord, instant, lines_of, read_text
 from ..readers.json_format import reject_file
@@ -69,6 +69,18 @@ class _Header:
             raise BadRecord(f"{self.names[self.time]} is {text[:60]!r}, which is no time that can be read")
         return moment
 
+    def differing(self, rows: list[list[str]]) -> str | None:
+        """Why rows are no series of one thing: a time or a text that nobody expects to differ; None if they are."""
+        commits = [index for index, name in enumerate(self.names) if name.lower() in COMMITS]
+        keys = [tuple(row[index] for index in (self.time, *commits)) for row in rows]
+        if len(set(keys)) < len(keys):
+            return "its rows repeat a time"
+        for index, name in enumerate(self.names):
+            texts = {row[index] for row in rows if row[index].lower() not in NO_VALUE and number(row[index]) is None}
+            if index != self.time and name.lower() not in ATTRIBUTES and len(texts) > 1:
+                return f"its rows differ in {name!r}"
+        return None
+
     def attributes(self, lines: list[str]) -> set[int]:
         """The columns that say what was measured: those known by name, and those of text."""
         found = {index for index, name in enumerate(self.names) if name.lower() in ATTRIBUTES}
@@ -93,17 +105,23 @@ class TimeSeries(Format):
     histories = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether the header has a time beside other columns, and the first row a moment under it and a number."""
-        rows = [line for line in lines_of(head.text)[:50] if not line.startswith("#")]
-        header = _Header.of(rows[0]) if len(rows) > 1 else None
-        if header is None or set(header.names) >= WITHIN_A_TEST:
+        """Whether there is a time beside other columns, the first row has a moment and a number, and rows are one series."""
+        header, rows = _begun(head)
+        if header is None or not rows:
             return False
         try:
-            cells = header.cells(rows[1])
-            header.moment(cells)
+            header.moment(rows[0])
         except BadRecord:
             return False
-        return any(number(cell) is not None for index, cell in enumerate(cells) if index != header.time)
+        numbers = any(number(cell) is not None for index, cell in enumerate(rows[0]) if index != header.time)
+        return numbers and header.differing(rows) is None
+
+    def near_miss(self, head: Head) -> str | None:
+        """Which column says that rows are not one series over time."""
+        header, rows = _begun(head)
+        if header is None or not rows or (differing := header.differing(rows)) is None:
+            return None
+        return f"has a column {header.names[header.time]!r} but is no series over time: {differing}"
 
     def identity(self, name: str) -> str:
         """The name of the file, which is the name of the case."""
@@ -154,3 +172,16 @@ def _row(results: Results, header: _Header, attributes: set[int], at: int, line:
                 case.metric(header.names[index], cell)
 
     results.record(read, line, at)
+
+
+def _begun(head: Head) -> tuple[_Header | None, list[list[str]]]:
+    """The header and the first rows that are whole."""
+    lines = [line for line in lines_of(head.text) if not line.startswith("#")]
+    header = _Header.of(lines[0]) if len(lines) > 1 else None
+    if header is None or set(header.names) >= WITHIN_A_TEST:
+        return None, []
+    rows = []
+    for line in lines[1:] if len(head.data) <= LOOK else lines[1:-1]:
+        with contextlib.suppress(BadRecord):
+            rows.append(header.cells(line))
+    return header, rows

@@ -52,7 +52,7 @@ class Vllm(JsonFormat):
             return "repeats what run=0.json and others beside it say"
         return None
 
-    def document(self, part: Part) -> Any:
+    def document(self, part: Part, results: Results) -> Any:
         """One result, or a list of them, whose longest lists are not decoded yet; or one a line."""
         try:
             document = read_document(part, "itls", "generated_texts")
@@ -92,13 +92,18 @@ def _serving(record: Object, results: Results) -> None:
     if record.get("endpoint_type") == endpoint:
         record.take("endpoint_type")
     name, tokenizer = record.name("model_id"), record.text("tokenizer_id")
-    axes = {axis: serving.axis_value(record.take(axis)) for axis in AXES} | dict(_settings(record))
+    axes = (
+        {axis: serving.axis_value(record.take(axis)) for axis in AXES}
+        | dict(_settings(record))
+        | serving.tokens(record)
+    )
     axes |= {
         "endpoint": endpoint if endpoint != label else None,
         "tokenizer_id": tokenizer if tokenizer != name else None,
     }
     parameters = {key: value for key, value in axes.items() if value is not None}
     case = results.case(name, suite="serving", backend=label, parameters=parameters)
+    serving.setup(case, record)
     serving.aggregates(case, record)
     serving.requests(results, case, record, moment)
     serving.counters(case, record)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import as_json
 from ...warehouse.log import Batch
-from ..format import MAX_TEXT, Format, Head, Part, Tally
+from ..format import LOOK, MAX_TEXT, NAMED, Format, Head, Part, Tally
 from .csv_rows import find_header, rows
-from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key, show
+from .document import BadRecord, Object, decode, document_in, lines_of, read_text, repeated_key, show
 from .results import Chosen, Results
 
 LEADING = 100  # lines among which the header of a table is looked for, after what else was printed
@@ -39,11 +39,21 @@ class JsonFormat(Format):
             return True
         return bool(self.headers) and find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers) is not None
 
+    def evidence(self, head: Head) -> str:
+        """The keys or the columns."""
+        header = find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers) if self.headers else None
+        if header is None or any(shape <= head.paths for shape in self.shapes):
+            return super().evidence(head)
+        names = sorted(next(columns for columns in self.headers if columns <= set(header.cells)))
+        return f"has the columns {', '.join(names[:NAMED])}" + (
+            f" and {len(names) - NAMED} more" if names[NAMED:] else ""
+        )
+
     def read(self, part: Part, batch: Batch) -> Tally:
         """Describe the run, then read record by record; a document that cannot be read is one record."""
         results = Results(part, batch)
         try:
-            document = self.document(part)
+            document = self.document(part, results)
             if not isinstance(document, self.holds):
                 raise BadRecord(f"not what {self.name} writes, but {show(document)}")
             records = self.open(document, results)
@@ -59,9 +69,15 @@ class JsonFormat(Format):
             results.note("holds no record")
         return results.close()
 
-    def document(self, part: Part) -> Any:
-        """The document of a file; of a table the list of its rows."""
-        text = read_text(part)
+    def document(self, part: Part, results: Results) -> Any:
+        """The document of a file, without what was printed before it; of a table the list of its rows."""
+        text, before = read_text(part), 0
+        if not (self.headers and find_header(enumerate(lines_of(text[:LOOK])[:LEADING], 1), self.headers)):
+            text, before = document_in(text)
+        if before:
+            results.note(
+                f"{counted(before, 'line')} before the document {'is' if before == 1 else 'are'} no part of it"
+            )
         if self.headers and text.strip() and not text.lstrip().startswith(("{", "[")):
             return self.table(text)
         return self.parse(text)

@@ -36,6 +36,22 @@ from .bulk import LONGEST_NS, Rows, is_whole, rows_of
 from .document import BadRecord, labels
 from .units import SPREADS, Unit, unit_of
 
+COMMITS = {
+    "gitcommithash", "gitcommit", "gitcommitid", "gitcommitsha", "gitrev", "gitrevision", "githash", "gitsha", "gitsha1",
+    "githubsha", "commit", "commitid", "commithash", "commitsha", "cicommitsha", "gitcommitsha1", "revision", "sha",
+}  # fmt: skip
+BRANCHES = {
+    "gitbranch",
+    "gitbranchname",
+    "branch",
+    "branchname",
+    "githubrefname",
+    "githubheadref",
+    "cicommitbranch",
+    "cicommitrefname",
+}
+COMMIT = re.compile(r"[0-9a-f]{7,64}(?:[-+](?:dirty|modified))?\+?", re.IGNORECASE)
+WORDS = re.compile(r"[^a-z0-9]")
 Chosen = tuple[str, bool]  # a run, and whether it is in the store already
 
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")  # of an object in memory, which differs in every run
@@ -90,6 +106,7 @@ class Results:
             columns["environment_id"] = environment.environment_id
             self.batch.add(environment)
         self.tally.shares.setdefault(self.run_id, Tally())
+        columns = _revision(tags or {}) | {key: value for key, value in columns.items() if value is not None}
         if not self._known:
             source, config = self.part.format, self.part.config
             run = RunRecord(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
@@ -268,6 +285,8 @@ class Subject:
         kind = unit_of(unit)
         better = kind.better if better == AS_THE_UNIT_SAYS else better
         first = columns.pop("sample", 0) or 0
+        if len(values) and kind.name is None and better is None:
+            self._results.tally.unitless.add(metric)
         place = self.place() | {
             "metric": metric[:LONGEST_NAME],
             "phase": phase,
@@ -319,6 +338,8 @@ class Subject:
             better = None if statistic in SPREADS else kind.better
         read = number(value, kind.factor)
         self.is_measured |= read is not None
+        if read is not None and kind.name is None and better is None and statistic not in SPREADS:
+            self._results.tally.unitless.add(name)
         self._results.add([Metric(
             metric=name[:LONGEST_NAME], value=read, unit=kind.name, better=better, statistic=statistic, phase=phase,
             **_original(value, read, unit, kind), **self.place(),
@@ -357,6 +378,11 @@ class Subject:
         if fields := {key: value for key, value in left.items() if value is not None}:
             self.text("fields", fields)
 
+    def setup(self, **facts: float | None) -> None:
+        """Say what was measured, where no axis does: cases of one run that differ by more than a twentieth in it are told."""
+        said = {name: fact for name, fact in facts.items() if fact is not None}
+        self._results.tally.setups.setdefault((self._results.run_id, self.case_id), said)
+
     def outcome(self, status: str, reason: str | None = None, **columns: Any) -> None:
         """Add how it ended; a case that was measured is ok without being said so."""
         self.has_outcome = True
@@ -371,6 +397,20 @@ def case_of(name: str, parameters: Mapping[str, Any], **axes: Any) -> tuple[str,
         for key, value in masked_parameters(parameters).items()
     }
     return *case_ids(name=name, parameters=parameters, **axes), name, parameters
+
+
+def _revision(tags: Mapping[str, Any]) -> dict[str, Any]:
+    """Commit and branch, where facts have them by one of their usual names, here or one level down."""
+    found: dict[str, Any] = {}
+    for facts in (tags, *(inner for inner in tags.values() if isinstance(inner, Mapping))):
+        for key, value in facts.items():
+            if isinstance(value, str) and len(key) < 40:
+                word = WORDS.sub("", key.lower())
+                if word in COMMITS and COMMIT.fullmatch(value):
+                    found.setdefault("git_commit", value)
+                elif word in BRANCHES and 0 < len(value) < 200:
+                    found.setdefault("git_branch", value)
+    return found
 
 
 def number(value: Any, factor: float = 1.0) -> float | None:

@@ -55,6 +55,8 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
     shown = line if len(line) <= 80 else f"{line[:80]}…"
     if line.startswith(("{", "[")):
         return f"looks like JSON: {shown}"
+    if why := next(filter(None, (kind.near_miss(head) for kind in kinds)), None):
+        return why
     if "," in line:
         return f"looks like CSV: {shown}"
     return f"begins with: {shown!r}" if line else "holds only blank lines"

@@ -474,3 +474,178 @@ TABLE = (
     "r2,,,,,m,,,,,,,128,,rate,p99,,tokens/s,higher,2.0,,,\n"
 )
 sample("bench-table", TABLE, name="results.csv")
+sample("inferencex", [{
+    "hw": "h200", "conc": conc, "image": "i:1", "model": "big", "framework": "vllm", "precision": "fp8", "isl": 1024, "osl": 512,
+    "tp": 8, "disagg": False, "spec_decoding": "none", "tput_per_gpu": 100.5 * conc, "output_tput_per_gpu": 50.25, "mean_ttft": 0.5,
+    "p99_tpot": 0.25, "median_e2el": 2.0, "mean_itl": 0.0, "mean_intvty": 40.0,
+} for conc in (4, 16)])  # fmt: skip
+sample("trtllm-bench", {
+    "engine": {"model": "tiny", "model_path": "/m", "version": "1.2", "backend": "Pytorch", "dtype": "bfloat16"},
+    "machine": {"name": "GPU", "memory.total": 80.0}, "world_info": {"tp_size": 2, "pp_size": 1, "issue_rate": None},
+    "request_info": {"num_requests": 20, "avg_input_length": 128.0, "avg_output_length": 30.5},
+    "performance": {
+        "total_latency_ms": 4000.0, "avg_request_latency_ms": 800.0, "request_throughput_req_s": 5.0,
+        "system_output_throughput_tok_s": 160.0, "request_latency_percentiles_ms": {"p50": 790.0, "maximum": 910.0, "average": 800.0},
+    }, "streaming_metrics": {"avg_ttft_ms": 60.0, "avg_tpot_ms": 22.0, "ttft_percentiles": {"p99": 90.0}},
+})  # fmt: skip
+sample("sglang-one-batch", "".join(json.dumps(line) + "\n" for line in (
+    {"run_name": "default", "batch_size": 8, "input_len": 1024, "output_len": 16, "prefill_latency": 0.25, "prefill_throughput": 32768.0,
+     "decode_step_0_latency": 0.5, "median_decode_latency": 0.125, "median_decode_throughput": 64.0, "total_latency": 2.0,
+     "overall_throughput": 4160.0},
+    {"run_name": "server", "batch_size": 1, "input_len": 8, "output_len": 4, "latency": 0.5, "last_ttft": 0.0, "input_throughput": 16.0,
+     "output_throughput": 8.0, "overall_throughput": 24.0, "last_gen_throughput": 10.0},
+)), name="results.jsonl")  # fmt: skip
+sample("llama-batched-bench", "".join(json.dumps({
+    "n_kv_max": 2048, "n_batch": 512, "n_ubatch": 256, "flash_attn": 0, "is_pp_shared": 0, "n_gpu_layers": 99, "n_threads": 4,
+    "n_threads_batch": 4, "pp": 128, "tg": 64, "pl": pl, "n_kv": 192 * pl, "t_pp": 0.5, "speed_pp": 256.0 * pl, "t_tg": 2.0,
+    "speed_tg": 32.0 * pl, "t": 2.5, "speed": 76.8 * pl}) + "\n" for pl in (1, 2)), name="results.jsonl")  # fmt: skip
+sample("hf-benchmark", {
+    "metadata": {"hardware_info": {"gpu_name": "GPU", "python_version": "3.12", "torch_version": "2.9"}, "commit_id": "abc",
+                 "timestamp": "2026-05-01T10:00:00"},
+    "measurements": {"e2e_latency": [1.0, 1.5], "dt_tokens": [[0.25, 0.5, 0.75], [0.5]], "gpu_metrics": None},
+    "config": {"name": "eager", "batch_size": 1, "sequence_length": 128, "num_tokens_to_generate": 3, "compile_mode": None},
+}, name="tiny_benchmark_20260501_100000.json")  # fmt: skip
+sample("torchbench-userbenchmark", {
+    "name": "test_bench", "environ": {"pytorch_git_version": "abc", "pytorch_version": "2.9", "device": "GPU"},
+    "metrics": {"model=resnet50, test=eval, device=cuda, bs=32, extra_args=[], metric=latencies": 12.5,
+                "model=bert, test=train, device=cuda, bs=None, extra_args=['--x'], metric=gpu_peak_mem": 2.0, "overhead": 3.0},
+})  # fmt: skip
+sample("codspeed", {
+    "creator": {"name": "codspeed-go", "version": "1", "pid": 7}, "instrument": {"type": "walltime"},
+    "benchmarks": [{"name": "b", "uri": "a.go::b", "config": {"max_rounds": None}, "stats": {
+        "min_ns": 100.0, "max_ns": 120.0, "mean_ns": 105.0, "stdev_ns": 3.0, "q1_ns": 102.0, "median_ns": 104.0, "q3_ns": 107.0,
+        "rounds": 10, "total_time": 0.001, "iqr_outlier_rounds": 1, "stdev_outlier_rounds": 0, "iter_per_round": 100,
+        "warmup_iters": 5}}],
+})  # fmt: skip
+sample("bencher", {
+    "a": {"latency": {"value": 1500.0, "lower_value": 1400.0, "upper_value": 1650.0}},
+    "b": {"latency": {"value": 2750.0}, "file-size": {"value": 12}, "mine": {"value": 5}},
+})  # fmt: skip
+sample("vitest", {"files": [{"filepath": "/w/a.bench.ts", "groups": [{"fullName": "a.bench.ts > sort", "benchmarks": [{
+    "id": "1", "name": "quick", "rank": 1, "rme": 0.5, "samples": [0.5, 0.25], "totalTime": 0.75, "min": 0.25, "max": 0.5, "hz": 2666.0,
+    "period": 0.375, "mean": 0.375, "variance": 0.03, "sd": 0.17, "sem": 0.125, "df": 1, "critical": 12.7, "moe": 1.5, "p75": 0.5,
+    "p99": 0.5, "p995": 0.5, "p999": 0.5, "sampleCount": 2, "median": 0.375}]}]}]})  # fmt: skip
+sample("nanobench", {"results": [{
+    "title": "sort", "name": "quick", "unit": "op", "batch": 1, "complexityN": -1, "epochs": 2, "clockResolution": 2e-8, "warmup": 0,
+    "relative": 0, "median(elapsed)": 5e-6, "medianAbsolutePercentError(elapsed)": 0.01, "median(instructions)": 100.0,
+    "median(cpucycles)": 0, "totalTime": 0.001,
+    "measurements": [{"iterations": 100, "elapsed": 4e-6}, {"iterations": 100, "elapsed": 6e-6}]}]})  # fmt: skip
+sample("gungraun", {
+    "version": "6", "kind": "LibraryBenchmark", "module_path": "lib::group::sort", "function_name": "sort", "id": "big", "details": "1000",
+    "profiles": [{"tool": "Callgrind", "summaries": {"parts": [], "total": {"summary": {"Callgrind": {
+        "Ir": {"metrics": {"Both": [{"Int": 2000}, {"Int": 1000}]}, "diffs": {}},
+        "L1hits": {"metrics": {"Left": {"Int": 1500}}, "diffs": None}}}, "regressions": []}}}],
+}, name="summary.json")  # fmt: skip
+sample("trainer-state", {
+    "best_metric": None, "epoch": 1.0, "global_step": 20, "is_world_process_zero": True, "max_steps": 20, "train_batch_size": 8,
+    "log_history": [
+        {"epoch": 0.5, "step": 10, "loss": 2.5, "learning_rate": 1e-4}, {"epoch": 1.0, "step": 20, "eval_loss": 2.0, "eval_runtime": 1.5},
+        {"epoch": 1.0, "step": 20, "train_runtime": 40.0, "train_samples_per_second": 4.0, "train_loss": 2.25, "total_flos": 1e9},
+    ],
+}, name="trainer_state.json")  # fmt: skip
+sample("aiperf-summary", {
+    "schema_version": "1.2", "aiperf_version": "0.9.0", "start_time": "2026-05-01T10:00:00", "end_time": "2026-05-01T10:01:00",
+    "request_latency": {"unit": "ms", "avg": 200.0, "p99": 220.0, "count": 40, "std": 9.5},
+    "inter_token_latency": {"unit": "ms", "avg": 0.0, "p99": 0.0}, "request_throughput": {"unit": "requests/sec", "avg": 50.0},
+    "request_count": {"unit": "requests", "avg": 40.0}, "error_request_count": {"unit": "requests", "avg": 0.0},
+    "warmup_metrics": {"request_latency": {"unit": "ms", "avg": 2000.0}}, "was_cancelled": False, "error_summary": [],
+    "input_config": {"endpoint": {"model_names": ["tiny"], "type": "chat"}, "loadgen": {"concurrency": 10},
+                     "input": {"prompt": {"input_tokens": {"mean": 128}, "output_tokens": {"mean": 32.0}}}},
+})  # fmt: skip
+sample("wandb-summary", {"_runtime": 12.5, "_step": 100, "_timestamp": 1777629600.5, "_wandb": {"runtime": 12},
+                         "train/loss": 0.5, "mfu": 0.25, "note": "x"})  # fmt: skip
+sample("serving-text", """### after the change
+$ vllm bench serve --model acme/tiny --num-prompts 100
+
+============ Serving Benchmark Result ============
+Successful requests:                     100
+Failed requests:                         0
+Maximum request concurrency:             16
+Benchmark duration (s):                  10.00
+Total input tokens:                      12800
+Total generated tokens:                  6400
+Request throughput (req/s):              10.00
+Output token throughput (tok/s):         640.00
+Peak output token throughput (tok/s):    900.00
+---------------Time to First Token----------------
+Mean TTFT (ms):                          28.50
+P99 TTFT (ms):                           58.25
+---------------Inter-token Latency----------------
+Mean ITL (ms):                           0.00
+Median ITL (ms):                         0.00
+==================================================
+""", name="log.txt")  # fmt: skip
+sample("triton-report", "N,Triton (GB/s),Torch (GB/s)\n256.0,512.0,341.25\n512.0,768.0,\n", name="add.csv")
+sample(
+    "tritonbench",
+    'x_val;aten_matmul-latency;triton_matmul-latency;triton_matmul-speedup\n"(256, 256)";0.5;0.25;2.0x\n',
+    name="gemm.csv",
+)
+sample("liger", "kernel_name,kernel_provider,kernel_operation_mode,metric_name,metric_unit,x_name,x_label,x_value,y_value_50,y_value_20,"
+       "y_value_80,extra_benchmark_config_str,gpu_name,timestamp,liger_version\n"
+       'swiglu,liger,forward,speed,ms,T,length,1024,0.5,0.25,0.75,"{""dtype"": ""bf16""}",GPU,2026-05-01 10:00:00,0.6\n'
+       'swiglu,huggingface,full,memory,MB,T,length,1024,128.0,127.0,129.0,"{}",GPU,2026-05-01 10:00:01,0.6\n', name="all.csv")  # fmt: skip
+sample("mlflow", "run_id,experiment_id,status,artifact_uri,start_time,end_time,metrics.loss,metrics.tok_s,params.lr,tags.mlflow.runName,"
+       "tags.mlflow.source.git.commit\n"
+       "r1,1,FINISHED,file:/x,2026-05-01 10:00:00+00:00,2026-05-01 10:05:00+00:00,0.5,100.0,0.1,base,abc1234\n"
+       "r2,1,FAILED,file:/x,2026-05-02 10:00:00+00:00,,,,0.2,try,abc1235\n", name="runs.csv")  # fmt: skip
+sample(
+    "tensorboard",
+    "Wall time,Step,Value\n1777629600.5,1,2.5\n1777629610.5,2,2.25\n",
+    name="run-eager-tag-Loss_train.csv",
+)
+sample("wandb-chart", '"Step","eager - loss","eager - loss__MIN","eager - loss__MAX","inductor - loss"\n'
+       '"1","2.5","2.5","2.5","2.25"\n"2","2.0","1.5","2.5",""\n', name="wandb_export.csv")  # fmt: skip
+sample("mlperf-training", "".join(f"0: :::MLLOG {json.dumps(entry)}\n" if entry else "epoch 1\n" for entry in (
+    {"time_ms": 1767225600000, "event_type": "POINT_IN_TIME", "key": "submission_benchmark", "value": "llama31_8b", "metadata": {}},
+    {"time_ms": 1767225600000, "event_type": "POINT_IN_TIME", "key": "global_batch_size", "value": 32, "metadata": {}},
+    {"time_ms": 1767225600100, "event_type": "INTERVAL_START", "key": "run_start", "value": None, "metadata": {}},
+    None,
+    {"time_ms": 1767225700100, "event_type": "POINT_IN_TIME", "key": "tracked_stats", "value": {"throughput": 100.5}, "metadata": {"step": 10}},
+    {"time_ms": 1767225800100, "event_type": "POINT_IN_TIME", "key": "eval_accuracy", "value": 0.5, "metadata": {"samples_count": 640}},
+    {"time_ms": 1767226600100, "event_type": "INTERVAL_END", "key": "run_stop", "value": None, "metadata": {"status": "success"}},
+)), name="result_0.txt")  # fmt: skip
+sample(
+    "perf-stat-text",
+    """
+ Performance counter stats for './b' (5 runs):
+
+          1,234.56 msec task-clock                #    0.998 CPUs utilized            ( +-  0.35% )
+     4,000,000,000      cycles                    #    3.240 GHz                      ( +-  0.10% )  (62.50%)
+   <not supported>      LLC-load-misses
+
+           1.23700 +- 0.00400 seconds time elapsed  ( +-  0.32% )
+""",
+    name="perf.txt",
+)
+sample(
+    "google-benchmark-text",
+    """2026-05-01T10:00:00+00:00
+Running ./b
+Run on (4 X 2400 MHz CPU s)
+-----------------------------------------------------------------------------
+Benchmark                   Time             CPU   Iterations UserCounters...
+-----------------------------------------------------------------------------
+BM_a/8                   12.5 ns         12.0 ns     50000000 bytes_per_second=1.5Gi/s items=2k
+BM_a/8                   13.5 ns         13.0 ns     50000000 bytes_per_second=1.5Gi/s items=2k
+BM_a/8_mean              13.0 ns         12.5 ns            2 items=2k
+BM_e                   ERROR OCCURRED: 'why'
+""",
+    name="log.txt",
+)
+sample(
+    "catch2",
+    """<?xml version="1.0" encoding="UTF-8"?>
+<Catch2TestRun name="t" rng-seed="1" catch2-version="3.5.0">
+  <TestCase name="Sort" filename="a.cpp" line="1">
+    <Section name="small"><BenchmarkResults name="quick" samples="100" resamples="100000" iterations="10" clockResolution="20" estimatedDuration="1000">
+      <mean value="120.5" lowerBound="119" upperBound="122.25" ci="0.95"/>
+      <standardDeviation value="7.5" lowerBound="6" upperBound="9" ci="0.95"/>
+      <outliers variance="0.5" lowMild="0" lowSevere="0" highMild="1" highSevere="2"/>
+    </BenchmarkResults></Section>
+    <BenchmarkResults name="bad" samples="100" resamples="1" iterations="1"><failed message="threw"/></BenchmarkResults>
+  </TestCase>
+</Catch2TestRun>
+""",
+    name="report.xml",
+)

@@ -44,7 +44,8 @@ def test_a_serving_benchmark_is_a_case_of_its_model_and_load() -> None:
     got = read("vllm", serving())
 
     assert (got.names, got.of(CaseRecord)[0].suite, got.outcomes()) == (["llama"], "serving", [("ok", None)])
-    assert case_of(got) == ("vllm", {"burstiness": 1.0, "num_prompts": 2, "request_rate": "inf"})
+    setting = {"burstiness": 1.0, "num_prompts": 2, "request_rate": "inf", "input_tokens": 5, "output_tokens": 3}
+    assert case_of(got) == ("vllm", setting)
     metrics = got.metrics()
     assert metrics["ttft_mean"] == (15e6, "ns")
     assert metrics["latency_stddev"] == (1.5e6, "ns")

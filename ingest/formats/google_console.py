@@ -1,0 +1,81 @@
+"""google-benchmark: the table that it prints."""
+
+import functools
+import re
+from collections import Counter
+
+from ...warehouse.events import Environment
+from ..format import FILE, Head
+from ..readers.document import BadRecord, lines_of
+from ..readers.results import Results
+from ..readers.text_format import TextFormat
+from .google_benchmark import RATES, STATISTICS
+
+HEADER = re.compile(r"Benchmark\s+Time\s+CPU\s+Iterations(?:\s+UserCounters\.\.\.)?\s*")
+ROW = re.compile(r"(\S.*?)\s+(\d[\d.e+-]*) (ns|us|ms|s|%)\s+(\d[\d.e+-]*) (?:ns|us|ms|s|%)\s+(\d+)((?:\s+\S.*)?)")
+FAILED = re.compile(r"(\S+)\s+(ERROR OCCURRED|SKIPPED): '(.*)'")
+COUNTER = re.compile(r"([\w/]+)=([\d.e+-]+)([kMGTPEZY]?i?|[munp])(%?)(/s)?")
+SCALE = {
+    "": 1.0, **{letter: 1e3**power for power, letter in enumerate("kMGTPEZY", 1)},
+    **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPEZY", 1)}, "ki": 1024.0,
+    "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
+}  # fmt: skip
+MACHINE = re.compile(r"Run on \((\d+) X ([\d.]+) MHz CPU ?s?\)")
+PROGRAM = re.compile(r"Running (\S.*)")
+
+
+class GoogleConsole(TextFormat):
+    """Printed results of google-benchmark."""
+
+    name = "google-benchmark-text"
+    doc = "google-benchmark's table, as printed"
+    becomes = "as its JSON, with fewer digits; a line repeated is a further repetition"
+    lost = "other lines, caches and load of the machine"
+    runs = FILE
+
+    def recognise(self, head: Head) -> bool:
+        """Whether a line is the header of its table."""
+        return any(HEADER.fullmatch(line) for line in lines_of(head.text)[:200])
+
+    def load(self, lines: list[str], results: Results) -> int:
+        """One record a row."""
+        found = next((match for line in lines if (match := MACHINE.fullmatch(line.strip()))), None)
+        program = next((match[1] for line in lines if (match := PROGRAM.fullmatch(line.strip()))), None)
+        if found or program:
+            cores = int(found[1][:9]) if found else None
+            results.run(command=program, environment=Environment(environment_id="", logical_cores=cores))
+        results.context = Counter()  # rows of each case so far
+        begun, other = False, 0
+        for at, line in enumerate(lines, 1):
+            text = line.strip()
+            begun |= HEADER.fullmatch(text) is not None
+            if begun and (ROW.fullmatch(text) or FAILED.fullmatch(text)):
+                results.record(functools.partial(_read, results, text), line, at)
+            elif text and not text.startswith("---") and not HEADER.fullmatch(text):
+                other += 1
+        return other
+
+
+def _read(results: Results, text: str) -> None:
+    if failed := FAILED.fullmatch(text):
+        status = "skipped" if failed[2] == "SKIPPED" else "fail_to_run"
+        results.case(failed[1]).outcome(status, failed[3])
+        return
+    row = ROW.fullmatch(text)
+    if row is None:
+        raise BadRecord("no row of the table")
+    base, _, ending = row[1].rpartition("_")
+    statistic = ending if ending in STATISTICS and base else None
+    case = results.case(base if statistic else row[1])
+    times = {"latency": row[2], "cpu_time": row[4]}
+    unit, loops, at = row[3], int(row[5][:18]), results.context[case.case_id]
+    results.context[case.case_id] += statistic is None
+    for metric, value in times.items():
+        if statistic:
+            case.metric(metric, value, "%" if unit == "%" else unit, statistic=statistic)
+        else:
+            case.samples([value], unit, loops=loops, metric=metric, sample=at, apart=True)
+    for name, value, prefix, percent, rate in COUNTER.findall(row[6]):
+        scaled = float(value) * SCALE.get(prefix, 1.0)
+        known = RATES.get(name) or ("%" if percent else f"{name}/s" if rate else None)
+        case.metric(name, scaled, known, statistic=statistic, phase=None if statistic else "steady")

@@ -1,0 +1,147 @@
+"""Exports of experiment trackers: runs of MLflow, scalars of TensorBoard, charts and summaries of Weights & Biases."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from ...warehouse.events import as_json
+from ..format import FILE
+from ..readers.document import Object
+from ..readers.json_format import JsonFormat, ListFormat
+from ..readers.results import Results, number
+from ._headed_table import HeadedTable
+
+SCALAR = re.compile(r"(?:(?P<run>.+?)[-_])?tag-(?P<tag>.+)")  # run-train-tag-Loss_train
+CHART = re.compile(r"(.+) - ([^-].*?)(__MIN|__MAX)?")  # eager-run - train/loss__MIN
+STEPS = ("Step", "Relative Time (Process)", "Relative Time (Wall)", "Wall Time")
+LOSS = re.compile(r"(^|[/_. -])(loss|error|perplexity)$", re.IGNORECASE)
+
+
+def _better(metric: str) -> str | None:
+    return "lower" if LOSS.search(metric) else None
+
+
+class Mlflow(ListFormat):
+    """Runs of MLflow."""
+
+    name = "mlflow"
+    doc = "MLflow runs CSV (mlflow.search_runs().to_csv)"
+    becomes = "row → run, named by mlflow.runName; params → axes, metrics → metrics, tags → tags; FAILED → fail_to_run"
+    headers = (frozenset({"run_id", "experiment_id", "status", "start_time"}),)
+    histories = True
+    runs = FILE
+
+    def open(self, document: Any, results: Results) -> Iterator[Any]:
+        """A run a row."""
+        for record in document:
+            if isinstance(record, Object):
+                tags = {key[5:]: record.get(key) for key in record if key.startswith("tags.")}
+                commit, branch = (
+                    record.text("tags.mlflow.source.git.commit"),
+                    record.text("tags.mlflow.source.git.branch"),
+                )
+                results.run(
+                    content=as_json(record), started_at=record.moment("start_time"), git_commit=commit, git_branch=branch,
+                    command=record.text("tags.mlflow.source.name"), tags=tags,
+                )  # fmt: skip
+            yield record
+
+    def load(self, record: Object, results: Results) -> None:
+        """One run."""
+        record.name("run_id")
+        axes = {key[7:]: record.take(key) for key in record if key.startswith("params.")}
+        case = results.case(record.text("tags.mlflow.project") or PurePath(results.part.name).stem, parameters=axes)
+        for key in [key for key in record if key.startswith("metrics.")]:
+            case.metric(key[8:], record.take(key), better=_better(key))
+        status = record.text("status")
+        if status in ("FAILED", "KILLED"):
+            case.outcome("fail_to_run", f"MLflow says {status}")
+        elif status == "RUNNING":
+            case.outcome("unknown", "the run had not ended")
+        for key in [key for key in record if key.startswith("tags.")]:
+            record.take(key)
+        case.fields(record.left())
+
+
+class TensorboardScalars(ListFormat):
+    """One scalar of TensorBoard over time."""
+
+    name = "tensorboard"
+    doc = "TensorBoard scalar CSV (Wall time, Step, Value)"
+    becomes = "tag in the file's name → metric, numbered by step; run in it → case"
+    headers = (frozenset({"Wall time", "Step", "Value"}),)
+
+    def identity(self, name: str) -> str:
+        """The name of the file, which names run and tag."""
+        return PurePath(name).stem
+
+    def load(self, record: Object, results: Results) -> None:
+        """One step."""
+        match = SCALAR.fullmatch(PurePath(results.part.name).stem)
+        run, tag = (match["run"], match["tag"]) if match else (None, PurePath(results.part.name).stem)
+        step, moment = record.count("Step"), record.get("Wall time")
+        record["at"] = number(moment)
+        case = results.case((run or "run").removeprefix("run-"))
+        case.samples(
+            [record.take("Value")], None, metric=tag, better=_better(tag), sample=step, recorded_at=record.moment("at")
+        )
+        record.take("Wall time")
+        case.fields(record.left())
+
+
+class WandbChart(HeadedTable):
+    """A chart of Weights & Biases."""
+
+    name = "wandb-chart"
+    doc = "Weights & Biases chart CSV (Step, a column a run)"
+    becomes = "run → case, metric numbered by step; __MIN and __MAX → min and max"
+
+    def fits(self, header: list[str], row: list[str]) -> bool:
+        """Steps, then columns of runs."""
+        return header[0] in STEPS and len(header) > 1 and all(CHART.fullmatch(name) for name in header[1:])
+
+    def identity(self, name: str) -> str:
+        """Nothing: the columns name the runs."""
+        return ""
+
+    def load(self, record: Object, results: Results) -> None:
+        """One step of all runs."""
+        axis = next(iter(record), "Step")
+        place = number(record.take(axis))
+        step = int(place) if place is not None and place.is_integer() and 0 <= place < 2**63 else None
+        for name in [name for name in record if name != axis]:
+            match = CHART.fullmatch(name)
+            if match is None:
+                continue
+            case, value, statistic = results.case(match[1]), record.take(name), match[3]
+            if statistic is None:
+                case.samples([value], None, metric=match[2], sample=step, better=_better(match[2]))
+            elif value != record.get(name.removesuffix(statistic)):  # else it is the value itself
+                case.metric(match[2], value, statistic=statistic[2:].lower(), better=_better(match[2]))
+
+
+class WandbSummary(JsonFormat):
+    """The last values of a run of Weights & Biases."""
+
+    name = "wandb-summary"
+    doc = "Weights & Biases wandb-summary.json"
+    becomes = "last value of each metric → metric; _runtime → benchmark_duration"
+    shapes = (frozenset({"_runtime", "_step", "_timestamp"}),)
+    runs = FILE
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """One record."""
+        results.run(started_at=Object([("at", document.get("_timestamp"))]).moment("at"))
+        document.take("_timestamp")
+        return [document]
+
+    def load(self, record: Object, results: Results) -> None:
+        """The whole summary."""
+        case = results.case("run")
+        case.metric("benchmark_duration", record.take("_runtime"), "s", better=None)
+        case.metric("step", record.take("_step"), "count")
+        record.take("_timestamp"), record.take("_wandb")
+        for key in [key for key, value in record.items() if key[:1] != "_" and number(value) is not None]:
+            case.metric(key, record.take(key), better=_better(key))
+        case.fields(record.left())

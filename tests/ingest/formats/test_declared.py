@@ -1,0 +1,184 @@
+# ruff: noqa: E501
+"""Formats that are tables: what the records of each become, written out, and the engine that reads them."""
+
+import json
+from typing import Any
+
+import pytest
+from bench.warehouse.events import CaseRecord, Metric, Timing
+
+from .reading import Read, read
+from .samples import SAMPLES
+
+
+def of(kind: str) -> Read:
+    """The sample of a format, read from a file of its own name."""
+    (name, content), *beside = SAMPLES[kind].items()
+    return read(kind, content, name, dict(beside))
+
+
+def cases(got: Read) -> list[tuple[Any, ...]]:
+    """Name, columns that are set, and parameters of each case."""
+    columns = ("suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
+    return [
+        (case.name, *filter(None, (getattr(case, column) for column in columns)), json.loads(case.parameters or "{}"))
+        for case in got.of(CaseRecord)
+    ]
+
+
+def values(got: Read, at: int = 0) -> dict[str, Any]:
+    """Of one case: value (of a text, itself) by metric and statistic; samples as a list, times in ns."""
+    case_id = got.of(CaseRecord)[at].case_id
+    found: dict[str, Any] = {}
+    events: list[Metric | Timing] = [*got.of(Metric), *got.of(Timing)]
+    for event in sorted(events, key=lambda event: -1 if event.sample is None else event.sample):
+        if event.case_id == case_id:
+            value: Any = event.duration_ns / event.loops if isinstance(event, Timing) else event.value
+            value = event.original_value if value is None and isinstance(event, Metric) else value
+            value = round(value, 6) if isinstance(value, float) else value
+            statistic = event.statistic if isinstance(event, Metric) else None
+            name = "_".join(
+                filter(None, (event.metric, statistic, "" if event.phase in ("steady", None) else event.phase))
+            )
+            if event.sample is not None:
+                found.setdefault(name, []).append(value)
+            else:
+                found[name] = value
+    return found
+
+
+PLAN = {"conc": 4, "disagg": False, "hw": "h200", "isl": 1024, "osl": 512, "spec_decoding": "none", "tp": 8}
+EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
+    "inferencex": (
+        [("big", "serving", "fp8", "vllm", PLAN), ("big", "serving", "fp8", "vllm", PLAN | {"conc": 16})],
+        [{
+            "throughput_per_gpu": 402.0, "output_throughput_per_gpu": 50.25, "ttft_mean": 0.5e9, "tpot_p99": 0.25e9,
+            "latency_median": 2e9, "interactivity_mean": 40.0,
+        }],
+    ),
+    "trtllm-bench": (
+        [("tiny", "serving", "bfloat16", "Pytorch", {
+            "input_tokens": 128, "output_tokens": "~32", "num_requests": 20, "pp_size": 1, "tp_size": 2,
+        })],
+        [{
+            "input_tokens_mean": 128.0, "output_tokens_mean": 30.5, "benchmark_duration": 4e9, "latency_mean": 800e6,
+            "request_throughput": 5.0, "output_throughput": 160.0, "latency_p50": 790e6, "latency_max": 910e6, "ttft_mean": 60e6,
+            "tpot_mean": 22e6, "ttft_p99": 90e6,
+        }],
+    ),
+    "sglang-one-batch": (
+        [("results", 8, {"input_len": 1024, "output_len": 16, "run_name": "default"}),
+         ("results", 1, {"input_len": 8, "output_len": 4, "run_name": "server"})],
+        [{"prefill_latency": 0.25e9, "prefill_throughput": 32768.0, "decode_latency": 0.5e9, "decode_latency_median": 0.125e9,
+          "decode_throughput_median": 64.0, "latency": 2e9, "total_throughput": 4160.0},
+         {"latency": 0.5e9, "input_throughput": 16.0, "output_throughput": 8.0, "total_throughput": 24.0, "decode_throughput": 10.0}],
+    ),
+    "hf-benchmark": (
+        [("tiny", 1, 128, {"config": "eager", "num_tokens_to_generate": 3})],
+        [{"latency": [1e9, 1.5e9], "ttft": [0.25e9, 0.5e9], "tpot": [0.25e9, "null"]}],
+    ),
+    "torchbench-userbenchmark": (
+        [("resnet50", "test_bench", "inference", "cuda", 32, {}),
+         ("bert", "test_bench", "training", "cuda", {"extra_args": "['--x']"}), ("test_bench", "test_bench", {})],
+        [{"latency_median": 12.5e6}, {"gpu_peak": 2e9}, {"overhead": 3.0}],
+    ),
+    "codspeed": (
+        [("a.go::b", {})],
+        [{"latency_min": 100.0, "latency_max": 120.0, "latency_mean": 105.0, "latency_stddev": 3.0, "latency_q1": 102.0,
+          "latency_median": 104.0, "latency_q3": 107.0, "rounds": 10.0, "iterations": 100.0, "warmup_iterations": 5.0,
+          "total_time": 1e6, "iqr_outliers": 1.0, "stdev_outliers": 0.0}],
+    ),
+    "bencher": (
+        [("a", {}), ("b", {})],
+        [{"latency": 1500.0, "latency_low": 1400.0, "latency_high": 1650.0}, {"latency": 2750.0, "file_size": 12.0, "mine": 5.0}],
+    ),
+    "vitest": (
+        [("quick", "a.bench.ts > sort", {})],
+        [{"latency": [0.5e6, 0.25e6], "latency_min": 0.25e6, "latency_max": 0.5e6, "latency_mean": 0.375e6, "latency_median": 0.375e6,
+          "latency_p75": 0.5e6, "latency_p99": 0.5e6, "latency_p99.5": 0.5e6, "latency_p99.9": 0.5e6, "latency_stddev": 0.17e6,
+          "latency_stderr": 0.125e6, "latency_error": 1.5e6, "latency_rme": 0.5, "latency_variance": 0.03, "throughput_mean": 2666.0,
+          "samples": 2.0, "total_time": 0.75e6}],
+    ),
+    "nanobench": (
+        [("quick", "sort", {"batch": 1, "complexityN": -1, "unit": "op"})],
+        [{"latency": [4000.0, 6000.0], "latency_median": 5000.0, "latency_mdape": 0.01, "instructions_median": 100.0, "epochs": 2.0,
+          "total_time": 1e6}],
+    ),
+    "llama-batched-bench": (
+        [("results", {
+            "pp": 128, "tg": 64, "pl": pl, "n_kv": 192 * pl, "n_kv_max": 2048, "n_batch": 512, "n_ubatch": 256, "flash_attn": 0,
+            "is_pp_shared": 0, "n_gpu_layers": 99, "n_threads": 4, "n_threads_batch": 4,
+        }) for pl in (1, 2)],
+        [{"prefill_latency": 0.5e9, "prefill_throughput": 256.0, "decode_duration": 2e9, "decode_throughput": 32.0, "latency": 2.5e9,
+          "total_throughput": 76.8}],
+    ),
+    "gungraun": ([("lib::group::sort big", "LibraryBenchmark", {})], [{"instructions": 2000.0, "L1hits": 1500.0, "details": "1000"}]),
+    "trainer-state": (
+        [("train", "training", {"max_steps": 20, "train_batch_size": 8})],
+        [{"loss": [2.5], "learning_rate": [1e-4], "eval_loss": [2.0], "eval_runtime": 1.5e9, "train_runtime": 40e9,
+          "train_samples_per_second": 4.0, "train_loss": [2.25], "total_flos": [1e9]}],
+    ),
+    "aiperf-summary": (
+        [("tiny", "serving", {"concurrency": 10, "input_tokens": 128, "output_tokens": 32})],
+        [{"latency_mean": 200e6, "latency_p99": 220e6, "latency_count": 40.0, "latency_stddev": 9.5e6, "request_throughput": 50.0,
+          "completed": 40.0, "failed": 0.0, "latency_mean_warmup": 2e9}],
+    ),
+    "serving-text": (
+        [("acme/tiny", "serving", {"heading": "after the change", "input_tokens": 128, "max_concurrency": 16, "output_tokens": 64})],
+        [{"completed": 100.0, "failed": 0.0, "benchmark_duration": 10e9, "total_input_tokens": 12800.0, "total_output_tokens": 6400.0,
+          "request_throughput": 10.0, "output_throughput": 640.0, "output_throughput_max": 900.0, "ttft_mean": 28.5e6,
+          "ttft_p99": 58.25e6}],
+    ),
+    "triton-report": (
+        [("add", "Triton", {"N": 256}), ("add", "Torch", {"N": 256}), ("add", "Triton", {"N": 512})],
+        [{"throughput": 512e9}, {"throughput": 341.25e9}, {"throughput": 768e9}],
+    ),
+    "tritonbench": (
+        [("gemm", "aten_matmul", {"x_val": "(256, 256)"}), ("gemm", "triton_matmul", {"x_val": "(256, 256)"})],
+        [{"latency": 0.5e6}, {"latency": 0.25e6, "speedup": 2.0}],
+    ),
+    "liger": (
+        [("swiglu", "liger", {"T": 1024, "dtype": "bf16", "pass": "forward"}), ("swiglu", "huggingface", {"T": 1024, "pass": "full"})],
+        [{"latency_median": 0.5e6, "latency_p20": 0.25e6, "latency_p80": 0.75e6},
+         {"memory_median": 128e6, "memory_p20": 127e6, "memory_p80": 129e6}],
+    ),
+    "mlflow": ([("runs", {"lr": "0.1"}), ("runs", {"lr": "0.2"})], [{"loss": 0.5, "tok_s": 100.0}]),
+    "tensorboard": ([("eager", {})], [{"Loss_train": [2.5, 2.25]}]),
+    "wandb-chart": (
+        [("eager", {}), ("inductor", {})], [{"loss": [2.5, 2.0], "loss_min": 1.5, "loss_max": 2.5}, {"loss": [2.25]}],
+    ),
+    "wandb-summary": ([("run", {})], [{"benchmark_duration": 12.5e9, "step": 100.0, "train/loss": 0.5, "mfu": 0.25}]),
+    "mlperf-training": (
+        [("llama31_8b", "training", {"global_batch_size": 32})],
+        [{"global_batch_size": 32.0, "throughput": [100.5], "eval_accuracy": [0.5], "time_to_train": 1000e9}],
+    ),
+    "perf-stat-text": (
+        [("./b", {})],
+        [{"task-clock_mean": 1234.56e6, "task-clock_error": 0.35, "CPUs utilized": 0.998, "cycles_mean": 4e9, "cycles_error": 0.1,
+          "GHz": 3.24, "LLC-load-misses_mean": "<not supported>", "latency_mean": 1.237e9, "latency_stderr": 4e6,
+          "latency_error": 0.32}],
+    ),
+    "google-benchmark-text": (
+        [("BM_a/8", {}), ("BM_e", {})],
+        [{"latency": [12.5, 13.5], "cpu_time": [12.0, 13.0], "latency_mean": 13.0, "cpu_time_mean": 12.5,
+          "bytes_per_second": 1.5 * 2**30, "items": 2000.0, "items_mean": 2000.0}],
+    ),
+    "catch2": (
+        [("quick", "Sort / small", {}), ("bad", "Sort", {})],
+        [{"latency_mean": 120.5, "latency_low": 119.0, "latency_high": 122.25, "latency_stddev": 7.5, "samples": 100.0,
+          "iterations": 10.0, "resamples": 100000.0, "outlier_variance": 0.5}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_records_become_cases_and_values(kind: str) -> None:
+    """Every name, axis and number of the sample, in ns, bytes and per second."""
+    got = of(kind)
+    named, valued = EXPECTED[kind]
+
+    assert named == cases(got)[: len(named)]
+    for at, expected in enumerate(valued):
+        found = values(got, at)
+        found.pop("fields", None)
+        assert expected == found
