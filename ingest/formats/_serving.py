@@ -101,8 +101,11 @@ def lines(part: Part) -> Iterator[tuple[int, str]]:
 
 
 def read_line(results: Results, read: Callable[[], None], line: str, at: int) -> None:
-    """Account for one line: `read` gives its events; a blank one says nothing, and is no reject."""
-    results.record(read if line.strip() else lambda: None, functools.partial(masked, line), at)
+    """Account for one line: `read` gives its events; a blank one is no record."""
+    if line.strip():
+        results.record(read, functools.partial(masked, line), at)
+    else:
+        results.leave_out(1)
 
 
 def object_of(line: str) -> Object:
