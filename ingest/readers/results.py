@@ -34,24 +34,9 @@ from ..source_index import content_uuid
 from .bulk import LONGEST_NAME as LONGEST_NAME
 from .bulk import LONGEST_NS, Rows, is_whole, rows_of
 from .document import BadRecord, labels
+from .revision import revision_of
 from .units import SPREADS, Unit, unit_of
 
-COMMITS = {
-    "gitcommithash", "gitcommit", "gitcommitid", "gitcommitsha", "gitrev", "gitrevision", "githash", "gitsha", "gitsha1",
-    "githubsha", "commit", "commitid", "commithash", "commitsha", "cicommitsha", "gitcommitsha1", "revision", "sha",
-}  # fmt: skip
-BRANCHES = {
-    "gitbranch",
-    "gitbranchname",
-    "branch",
-    "branchname",
-    "githubrefname",
-    "githubheadref",
-    "cicommitbranch",
-    "cicommitrefname",
-}
-COMMIT = re.compile(r"[0-9a-f]{7,64}(?:[-+](?:dirty|modified))?\+?", re.IGNORECASE)
-WORDS = re.compile(r"[^a-z0-9]")
 Chosen = tuple[str, bool]  # a run, and whether it is in the store already
 
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")  # of an object in memory, which differs in every run
@@ -106,7 +91,7 @@ class Results:
             columns["environment_id"] = environment.environment_id
             self.batch.add(environment)
         self.tally.shares.setdefault(self.run_id, Tally())
-        columns = _revision(tags or {}) | {key: value for key, value in columns.items() if value is not None}
+        columns = revision_of(tags or {}) | {key: value for key, value in columns.items() if value is not None}
         if not self._known:
             source, config = self.part.format, self.part.config
             run = RunRecord(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
@@ -397,20 +382,6 @@ def case_of(name: str, parameters: Mapping[str, Any], **axes: Any) -> tuple[str,
         for key, value in masked_parameters(parameters).items()
     }
     return *case_ids(name=name, parameters=parameters, **axes), name, parameters
-
-
-def _revision(tags: Mapping[str, Any]) -> dict[str, Any]:
-    """Commit and branch, where facts have them by one of their usual names, here or one level down."""
-    found: dict[str, Any] = {}
-    for facts in (tags, *(inner for inner in tags.values() if isinstance(inner, Mapping))):
-        for key, value in facts.items():
-            if isinstance(value, str) and len(key) < 40:
-                word = WORDS.sub("", key.lower())
-                if word in COMMITS and COMMIT.fullmatch(value):
-                    found.setdefault("git_commit", value)
-                elif word in BRANCHES and 0 < len(value) < 200:
-                    found.setdefault("git_branch", value)
-    return found
 
 
 def number(value: Any, factor: float = 1.0) -> float | None:
