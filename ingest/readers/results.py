@@ -1,7 +1,7 @@
 """Results of one file on their way into a batch: runs, cases, samples and aggregates, with every record accounted for.
 
 The rules of all formats are here: what samples and aggregates become, how units are converted, what happens to values
-that are not numbers, and to fields that no format reads.
+that are not numbers, and to fields that no format reads. This file is long because these rules are one set for all formats.
 """
 
 import contextlib
