@@ -191,7 +191,10 @@ def test_files_of_a_newer_bench_are_one_note_a_version(store: Store) -> None:
     """Two hundred runs gave a thousand lines before every answer."""
     for number in range(3):
         path = EventLog(store).write(
-            RunRecord, [RunRecord(run_id=f"r{number}", config="x")], f"a{number}", **{"bench.version": "9"}
+            RunRecord,
+            [RunRecord(run_id=f"r{number}", config="x", source="api")],
+            f"a{number}",
+            **{"bench.version": "9"},
         )
         assert path.exists()
     EventLog(store).write(Timing, [Timing(run_id="r", case_id="c", duration_ns=1)], "b", **{"bench.version": "9"})
