@@ -93,8 +93,8 @@ class Results:
         self.tally.shares.setdefault(self.run_id, Tally())
         columns = revision_of(tags or {}) | {key: value for key, value in columns.items() if value is not None}
         if not self._known:
-            source, config = self.part.format, self.part.config
-            run = RunRecord(run_id=self.run_id, config=config, source=source, tags=labels(tags or {}), **columns)
+            columns.setdefault("config", self.part.config)
+            run = RunRecord(run_id=self.run_id, source=self.part.format, tags=labels(tags or {}), **columns)
             self.tally.runs.append(run)
         return self.run_id, self._known
 

@@ -5,7 +5,7 @@ import itertools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -45,12 +45,13 @@ class TableFile:
     blocks: Callable[[], Iterator[RowBlock]] | None = None  # the same rows as columns of text, for SQL
 
 
-def open_table(part: Part, records: str | None) -> TableFile:
+def open_table(part: Part, records: str | None, *, key: str | None = None) -> TableFile:
     """A file as a table, judged by how it begins.
 
     Args:
         part: What is to be read of it.
         records: Where the rows are: a path in a JSON document, a table of SQLite, a sheet of a workbook.
+        key: The column for the key of each row, where the rows are those of a JSON object.
 
     Raises:
         BadRecord: It is none.
@@ -67,10 +68,10 @@ def open_table(part: Part, records: str | None) -> TableFile:
     first = head.decode(encoding(head), "replace").removeprefix("\ufeff").lstrip().partition("\n")[0].rstrip()
     if not first.startswith(("{", "[")):
         return _csv(part)
-    if records is None and _begins_lines(part, first):
+    if records is None and key is None and _begins_lines(part, first):
         rows = functools.partial(_json_lines, part)
         return TableFile("json lines", _fields(rows()), False, rows, blocks=functools.partial(_line_blocks, part))
-    return _json(part, records)
+    return _json(part, records) if key is None else _object(part, records, key)
 
 
 def lookup(cells: dict[str, Any], path: str) -> Any:
@@ -177,6 +178,25 @@ def _json(part: Part, records: str | None) -> TableFile:
 
     def rows() -> Iterator[Record]:
         return (_of_json(number, value, functools.partial(as_json, value)) for number, value in enumerate(found, 1))
+
+    return TableFile("json", _fields(rows()), False, rows)
+
+
+def _object(part: Part, records: str | None, key: str) -> TableFile:
+    """An object in a JSON document whose values are the rows."""
+    document = decode(read_text(part))
+    found = document if records is None else lookup(document, records) if isinstance(document, dict) else None
+    if not isinstance(found, Object):
+        raise BadRecord(
+            f"holds no object {records or 'as a whole'} whose keys could name rows. Say where with records=PATH"
+        )
+    if (twice := found.repeated) is not None:
+        raise BadRecord(f"repeats the key {twice!r}")
+
+    def rows() -> Iterator[Record]:
+        for number, (name, value) in enumerate(found.items(), 1):
+            record = _of_json(number, value, functools.partial(as_json, {name: value}))
+            yield record if record.problem else replace(record, cells={key: name, **record.cells})
 
     return TableFile("json", _fields(rows()), False, rows)
 

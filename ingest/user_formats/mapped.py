@@ -22,10 +22,11 @@ from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..readers.tables import TableFile, check_columns, lookup, open_table, spare
 from ..readers.units import unit_of
 from .columns import NO_VALUE, OtherColumns, sort_columns
-from .mapping import METRICS, REPEATED, SUFFIXES, Mapping, Term, Value, with_columns
+from .mapping import KEY, METRICS, REPEATED, SUFFIXES, Mapping, Term, Value, with_columns
 from .row_runs import PAUSE_S, RunsOfRows, cell_of, text_of
 from .row_sql import COUNTS
 
+CASE_AXES = ("suite", "mode", "device", "dtype", "backend")
 ENDINGS = {
     "ok": "ok pass passed success successful succeeded complete completed done true",
     "fail_to_run": "fail_to_run fail failed failure error errored crash crashed false",
@@ -64,7 +65,7 @@ class Mapped(Format):
     def unfit(self, path: Path) -> str | None:
         """Why the mapping cannot be of this file: it is no table, or has no such column."""
         try:
-            table = open_table(Part.alone(path), self.mapping.records)
+            table = self._open(Part.alone(path))
         except BadRecord as error:
             return str(error)
         missing = check_columns(table, self.mapping.columns)
@@ -76,11 +77,14 @@ class Mapped(Format):
             cure += f" A text for all rows is written {what}:={missing}"
         return "has " + str(UnknownName("column", missing, table.columns, cure=cure))
 
+    def _open(self, part: Part) -> TableFile:
+        return open_table(part, self.mapping.records, key=KEY if self.mapping.has_keys else None)
+
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record a row."""
         results = Results(part, batch)
         try:
-            table = open_table(part, self.mapping.records)
+            table = self._open(part)
         except BadRecord as error:
             reject_file(results, error)
             return results.close()
@@ -100,11 +104,15 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
     reader = RowReader(with_columns(mapping, table.columns), results, is_ordered=table.complete)
     if reader.mapping.rest != "out":
         reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
-    if table.blocks is not None and results.part.size_bytes >= COMPILED_BYTES:
+    is_long = results.part.size_bytes >= COMPILED_BYTES
+    if is_long and table.blocks is not None and not reader.mapping.melts:
         from .compiled import CompiledMapping
 
         CompiledMapping(reader, table.blocks, _objects(table.columns)).read(by_time=by_time)
     else:
+        if is_long:
+            what = "melt" if reader.mapping.melts else table.kind
+            results.note(f"its rows are read one by one, not by SQL: {what} is left to Python")
         _read_rows(table, reader, by_time=by_time)
     reader.notes()
 
@@ -187,21 +195,45 @@ class RowReader:
         for name, term in fields.items():
             if name in COUNTS:
                 axes[name] = _whole(term, cell_of(term, cells))
-            elif name in ("suite", "mode", "device", "dtype", "backend"):
+            elif name in CASE_AXES:
                 axes[name] = text_of(cell_of(term, cells))
         what = text_of(cell_of(fields["name"], cells))
         if what is None:
             raise BadRecord(f"no {fields['name'].text}")
-        case = self.results.case(what, parameters=self._parameters(cells, record.line), **axes)
+        parameters = self._parameters(cells, record.line)
         status = self._status(cells, record.line)
+        failed = status not in (None, "ok")
+        said: dict[str, Subject] = {}  # cases of the row
         for value in self.mapping.values:
-            self._value(value, cells, case, moment, failed=status not in (None, "ok"))
+            if value.melt is None:
+                case = self.results.case(what, parameters=parameters, **axes)
+            elif lookup(cells, value.column) is not None:
+                case = self._melted(value, what, parameters, axes)
+            else:
+                continue
+            said[case.case_id] = case
+            self._value(value, cells, case, moment, failed=failed)
+        if not said:
+            case = self.results.case(what, parameters=parameters, **axes)
+            said[case.case_id] = case
         for column in self.no_axes.measured:
             with contextlib.suppress(BadRecord):  # nobody asked for it
-                self._value(Value(column, {}), cells, case, moment, failed=status not in (None, "ok"))
+                self._value(Value(column, {}), cells, case, moment, failed=failed)
         case.fields({column: lookup(cells, column) for column in self.no_axes.labels})
         if status is not None:
-            case.outcome(status, text_of(cell_of(fields.get("reason"), cells)))
+            for case in said.values():
+                case.outcome(status, text_of(cell_of(fields.get("reason"), cells)))
+
+    def _melted(self, value: Value, what: str, parameters: dict[str, Any], axes: dict[str, Any]) -> Subject:
+        """The case of a column whose name is the value of an axis."""
+        axis, text = value.melt or "", value.column
+        if axis in COUNTS:
+            return self.results.case(
+                what, parameters=parameters, **{**axes, axis: _whole(Term(axis, fixed=True), text)}
+            )
+        if axis in CASE_AXES:
+            return self.results.case(what, parameters=parameters, **{**axes, axis: text})
+        return self.results.case(what, parameters={**parameters, axis: _typed(text)}, **axes)
 
     def notes(self) -> None:
         """Add notes about all rows."""
@@ -278,7 +310,11 @@ class RowReader:
         numbers = [each for each in read if each is not None]
         if not numbers:
             return
-        metric = about.get("metric") or value.metric or METRICS.get(unit_of(unit).name or "", value.column)
+        metric = (
+            about.get("metric")
+            or value.metric
+            or METRICS.get(unit_of(unit).name or "", "value" if value.melt else value.column)
+        )
         better = _better(about["better"]) if "better" in about else AS_THE_UNIT_SAYS
         if statistic is not None or ("phase" in about and about["phase"] is None):
             for each in numbers:

@@ -23,12 +23,14 @@ from ..readers.units import PERCENT, unit_of
 AXES = ("name", "suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
 OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
 OF_ROW = ("time", "status", "reason")
-OF_RUN = ("run", "commit", "branch", "host")
+OF_RUN = ("run", "commit", "branch", "host", "config")
+KEY = "@key"  # the column that holds the key of a row, where an object holds the rows
 FIELDS = {
-    "name": "what is measured: model, function, command",
+    "name": "what is measured: model, function, command; @key: the key of each row, where a JSON object holds them",
     **dict.fromkeys(AXES[1:], "are the axes of a case"),
     "parameters": "further axis; may be repeated; each key of an object is an axis",
     "value": "a number, or a list of numbers, which are samples; may be repeated",
+    "melt": "an axis: each column that nothing names is a value, and its name the value of the axis",
     "metric": "what the value is; else latency, throughput or the column's name",
     "unit": "of the value: ms, s, MB, GB/s, tokens/s …",
     "better": "lower or higher, where the unit does not say it",
@@ -38,10 +40,11 @@ FIELDS = {
     "time": "when the row was measured: ISO 8601 or a unix time; a pause of over 30 minutes ends a run",
     "status": "ok, failed, OOM, timeout, skipped …",
     "reason": "why it failed",
-    "run": "rows that differ in it, or in one of the next three, belong to different runs",
+    "run": "rows that differ in it, or in one of the next four, belong to different runs",
     "commit": "commit that was measured",
     "branch": "its branch",
     "host": "machine that measured",
+    "config": "a column: its rows become runs of the config that it names",
     "records": "where the rows are: a path in JSON such as results.items, a table of SQLite, a sheet of xlsx",
     "ignore": "a column to leave out; may be repeated",
     "rest": "what becomes of other columns: parameters (the default) or out",
@@ -80,9 +83,13 @@ class Value:
     column: str
     about: dict[str, Term]
     metric: str | None = None  # what it is where nothing says it; None: what its unit makes of it
+    melt: str | None = (
+        None  # axis whose values are names of columns; without a column, it stands for all that nothing names
+    )
 
     def __str__(self) -> str:
-        return ",".join([f"value{Term(self.column)}", *(f"{key}{self.about[key]}" for key in sorted(self.about))])
+        first = f"value{Term(self.column)}" if self.melt is None else f"melt{Term(self.melt)}"
+        return ",".join([first, *(f"{key}{self.about[key]}" for key in sorted(self.about))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +108,20 @@ class Mapping:
         """Every column that is named, and the field it is."""
         terms = [(name, term) for name, term in self.fields.items()]
         for value in self.values:
-            terms += [("value", Term(value.column)), *value.about.items()]
+            terms += [*([("value", Term(value.column))] if value.column else []), *value.about.items()]
         terms += [("parameters", Term(column)) for column in self.parameters]
         terms += [("ignore", Term(column)) for column in self.ignored]
         return {term.text: name for name, term in reversed(terms) if not term.fixed}
+
+    @property
+    def melts(self) -> bool:
+        """Whether names of columns are values of an axis."""
+        return any(value.melt is not None for value in self.values)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether the rows are those of an object, each under a key."""
+        return KEY in self.columns
 
     @property
     def parts_runs(self) -> bool:
@@ -163,11 +180,17 @@ def terms_of(axes: Iterable[str], metrics: Iterable[str], ignored: Iterable[str]
     ]
 
 
-def with_columns(mapping: Mapping, columns: Iterable[str]) -> Mapping:
-    """The mapping for a table: a column that has the name of an axis of cases is that axis, unless it is something else."""
+def with_columns(mapping: Mapping, columns: Sequence[str]) -> Mapping:
+    """The mapping for a table: a column that has the name of an axis of cases is that axis, unless it is something else; what
+    is melted is a value a column.
+    """
     free = set(columns) - set(mapping.columns) - {name for name in AXES if name in mapping.fields}
     found = {name: Term(name) for name in AXES if name in free}
-    return replace(mapping, fields={**found, **mapping.fields})
+    values: list[Value] = []
+    for value in mapping.values:
+        melted = [column for column in columns if column in free - found.keys()] if value.melt else []
+        values += [replace(value, column=column) for column in melted] or ([] if value.melt else [value])
+    return replace(mapping, fields={**found, **mapping.fields}, values=tuple(values))
 
 
 def _of_text(text: str) -> Iterator[Pair]:
@@ -204,11 +227,13 @@ def _of_file(name: str) -> Iterator[Pair]:
         raise BenchError(f"cannot read the mapping {name}: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BenchError(f"the mapping {name} is not valid TOML: {error}") from None
-    for key in sorted(document, key=lambda key: key in REPEATED):  # what is said of all values comes before them
+    for key in sorted(
+        document, key=lambda key: key in (*REPEATED, "melt")
+    ):  # what is said of all values comes before them
         for value in document[key] if isinstance(document[key], list) else [document[key]]:
-            if key == "value" and isinstance(value, dict):
+            if key in ("value", "melt") and isinstance(value, dict):
                 about = dict(value)
-                yield _pair(name, "value", about.pop("column", None))
+                yield _pair(name, key, about.pop("column" if key == "value" else "axis", None))
                 yield from (_pair(name, inner, about[inner]) for inner in about)
             else:
                 yield _pair(name, key, value)
@@ -249,10 +274,16 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
         target = fields if name not in OF_VALUE else values[-1].about if values else of_all
         if name in target or name in settings:
             raise BenchError(f"the mapping says {name} twice")
-        if name in REPEATED and fixed:
-            raise BenchError(f"{name} is a column, not a text: {name}={text}")
+        if name in (*REPEATED, "config", "melt") and fixed:
+            what = "an axis" if name == "melt" else "a column"
+            cure = f"--config {text} is for all rows" if name == "config" else f"{name}={text}"
+            raise BenchError(f"{name} is {what}, not a text: {cure}")
         if name == "value":
             values.append(Value(text, {}))
+        elif name == "melt":
+            if any(value.melt for value in values):
+                raise BenchError("the mapping says melt twice")
+            values.append(Value("", {}, melt=text))
         elif name in repeated:
             repeated[name].append(text)
         elif name in ("records", "rest"):
@@ -264,7 +295,7 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
     for name, term in of_all.items():
         for value in values:
             value.about.setdefault(name, term)
-    named = tuple(Value(value.column, value.about, _metric(value, values)) for value in values)
+    named = tuple(replace(value, metric=_metric(value, values)) for value in values)
     lists = {"parameters": tuple(repeated["parameters"]), "ignored": tuple(repeated["ignore"])}
     return Mapping(fields, named, **lists, records=settings.get("records"), rest=settings.get("rest", RESTS[0]))
 

@@ -67,6 +67,7 @@ def axes(read: Read) -> list[tuple[Any, ...]]:
          "name=m,value=v,better:=higher,phase:=cold,statistic:=p99,unit=u"),
         (["unit=s,name=m,value=a,value=b"], "name=m,value=a,unit:=s,value=b,unit:=s"),
         (["name=m,value=a,unit=s,value=b,unit=MB"], "name=m,value=a,unit:=s,value=b,unit:=MB"),
+        (["unit=s,name=m,melt=threads"], "name=m,melt=threads,unit:=s"),
     ],
 )  # fmt: skip
 def test_a_mapping_is_understood(said: list[str], means: str) -> None:
@@ -339,6 +340,45 @@ def test_what_is_no_table_says_so(tmp_path: Path, content: Any, reason: str) -> 
     """Before anything is loaded."""
     lay(tmp_path, {"t": content})
     assert reason in (Mapped(parse_mapping(["name=a,value=b"])).unfit(tmp_path / "t") or "")
+
+
+def test_columns_may_be_the_values_of_an_axis(tmp_path: Path) -> None:
+    """As a table of sweeps has them; an empty cell is no case, a word is a reject."""
+    text = "op,dtype,1,8,64,note\nmm,fp16,1.5,2.5,,x\nmm,fp32,oops,3,4,y\n"
+    found = read(tmp_path, text, "name=op,melt=threads,unit=ms,ignore=note")
+
+    assert [(c.name, c.dtype, c.parameters) for c in found.of(CaseRecord)] == [
+        ("mm", "fp16", '{"threads": 1}'), ("mm", "fp16", '{"threads": 8}'),
+    ]  # fmt: skip
+    assert found.samples() == [(1_500_000, 1), (2_500_000, 1)]
+    assert (found.accounting, found.rejects()) == ((2, 1, 1), [(3, '1 is "oops", not a number')])
+    by_batch = read(tmp_path, "op,1,8\nmm,1.5,2.5\n", "name=op,melt=batch_size,unit=tokens/s,metric:=speed")
+    assert [(c.batch_size, m.metric) for c, m in zip(by_batch.of(CaseRecord), by_batch.of(Metric), strict=True)] == [
+        (1, "speed"), (8, "speed"),
+    ]  # fmt: skip
+    with pytest.raises(BenchError, match="melt is an axis, not a text"):
+        parse_mapping(["name=op,melt:=threads"])
+
+
+def test_keys_of_an_object_may_be_names(tmp_path: Path) -> None:
+    """Of the document, or of an object in it; what is no object is a reject."""
+    rows = {"resnet": {"ms": 1.5, "tp": 2}, "bert": {"ms": 2.5}, "version": 3}
+    found = read(tmp_path, rows, "name=@key,value=ms,unit=ms", name="t.json")
+    assert axes(found) == [("resnet", None, None, {"tp": 2}), ("bert", None, None, None)]
+    assert (found.samples(), found.rejects()) == ([(1_500_000, 1), (2_500_000, 1)], [(3, "not an object, but 3")])
+
+    within = read(tmp_path, {"models": {"all": rows}}, "name=@key,value=ms,unit=ms,records=models.all", name="t.json")
+    assert within.names == found.names
+
+
+def test_rows_may_be_of_different_configs(load: Any, rows: Rows, tmp_path: Path) -> None:
+    """Each config is a run of its own."""
+    lay(tmp_path, {"x/t.csv": "engine,m,v\nvllm,a,1\nsglang,a,2\nvllm,b,3\n"})
+    ingest(load, tmp_path / "x", "name=m,value=v,unit=s,config=engine")
+
+    assert rows("SELECT config, cases FROM run_summaries ORDER BY config") == [("sglang", 1), ("vllm", 2)]
+    with pytest.raises(BenchError, match="--config vllm is for all rows"):
+        parse_mapping(["name=m,value=v,config:=vllm"])
 
 
 # -- the store
