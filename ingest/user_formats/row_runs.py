@@ -41,9 +41,9 @@ class RowGroup:
             results.resume(self.chosen)
             return self.chosen
         label = {"run": self.run_facts["run"]} if "run" in self.run_facts else {}
-        config = {"config": self.run_facts["config"]} if "config" in self.run_facts else {}
         self.chosen = results.run(
-            **config, content=f"{as_json(self.run_facts)}\n{self.digest.hexdigest()}", started_at=self.began, tags=label,
+            config=self.run_facts.get("config", results.part.config),
+            content=f"{as_json(self.run_facts)}\n{self.digest.hexdigest()}", started_at=self.began, tags=label,
             git_commit=self.run_facts.get("commit"), git_branch=self.run_facts.get("branch"), host=self.run_facts.get("host"),
         )  # fmt: skip
         return self.chosen

@@ -16,6 +16,37 @@ from bench.warehouse.load import load
 from bench.warehouse.store import Store
 
 STORE = Path(".bench-figures")
+SLOWER = 1.3  # times the last value on this machine, and the last ratio to the reference: more of a cost is a failure
+COSTS = (
+    "s",
+    "ms",
+    "ns",
+    "MB",
+    "B",
+    "bytes",
+)  # units of figures that are costs; bench records times in ns and sizes in bytes
+# The last value of a figure before this run on a machine of the same name and processor.
+BEFORE = """
+WITH machines AS (
+    SELECT run_id, started_at, (host, cpu, logical_cores) AS machine FROM runs LEFT JOIN environments USING (environment_id)
+),
+figures AS (
+    SELECT run_id, name, any_value(unit) FILTER (metric = 'value') AS unit,
+        any_value(value) FILTER (metric = 'value') AS value, any_value(value) FILTER (metric = 'reference') AS reference
+    FROM cases JOIN metrics USING (run_id, case_id) GROUP BY ALL
+),
+before AS (
+    SELECT name, max_by(value, started_at) AS value, max_by(reference, started_at) AS reference
+    FROM figures JOIN machines m USING (run_id)
+    WHERE m.machine = (SELECT machine FROM machines WHERE run_id = $run) AND run_id <> $run
+        AND started_at < (SELECT started_at FROM machines WHERE run_id = $run)
+    GROUP BY name
+)
+SELECT name, now.unit, before.value, now.value FROM figures now JOIN before USING (name)
+WHERE now.run_id = $run AND now.unit IN (SELECT unnest($costs)) AND now.value > $slower * before.value
+    AND coalesce(now.value / now.reference > $slower * before.value / before.reference, true)
+ORDER BY name
+"""
 BENCH = (sys.executable, "-m", "bench")
 
 # Starts a command from a process too small to lend it a memory peak: ru_maxrss is inherited through exec. The peak is
@@ -106,7 +137,7 @@ class Figures:
         print(f"{name}: {value:,.3f} {unit}" + (f", {against} {reference:,.3f}" if reference else ""), file=sys.stderr)
 
     def report(self) -> int:
-        """Print all figures of this run; returns 1 if one is beyond its bar."""
+        """Print all figures of this run; returns 1 if one is beyond its bar, or has grown since the last run on this machine."""
         load(self.store)
         with Warehouse.open(self.store) as warehouse:
             found = warehouse.rows(
@@ -120,11 +151,17 @@ class Figures:
                 " FROM f ORDER BY seen",
                 [self.run.run_id],
             )
+            grown = warehouse.rows(BEFORE, {"run": self.run.run_id, "costs": list(COSTS), "slower": SLOWER})
         headings = [
             "figure", "value", "unit", "beside", "reference", "ratio", "bar", "ratio bar", "or ratio bar", "kept",
         ]  # fmt: skip
         write_rows(headings, found, "table")
-        return int(any(row[-1] != "ok" for row in found))
+        for name, unit, before, now in grown:
+            print(
+                f"{name}: {now / before:.2f} x the {before:,.4g} {unit} of the last run on this machine",
+                file=sys.stderr,
+            )
+        return int(bool(grown) or any(row[-1] != "ok" for row in found))
 
     def __enter__(self) -> Self:
         return self
