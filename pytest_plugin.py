@@ -55,7 +55,10 @@ def _beside_others(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to measure if `--bench` was given."""
+    """Begin to measure if `--bench` was given; take the place of pytest-benchmark where it is not there."""
+    if not config.pluginmanager.hasplugin("benchmark"):
+        config.pluginmanager.register(BenchmarkFixture(), "bench-benchmark")
+        config.addinivalue_line("markers", "benchmark: what tests of pytest-benchmark say; bench reads `group`.")
     if _wanted(config) and not _beside_others(config):
         from .pytest_session import Measurements
 
@@ -79,12 +82,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 class Bench:
-    """The fixture: calls a function, and returns what it returned."""
+    """The fixture: calls a function, and returns what it returned.
 
-    def __init__(self, measure: Callable[..., Any]) -> None:
-        """Set the function that makes the call."""
-        self._measure = measure
+    It has what tests of pytest-benchmark use: `pedantic`, `extra_info`, `group`, `name`, `stats` and `enabled`.
+    """
+
+    def __init__(self, node: pytest.Item, measurements: "Measurements | None") -> None:
+        """Set the test, and what measures; without it each call is made once."""
+        self._node, self._measurements = node, measurements
         self._used = False
+        self.name, self.fullname = node.name, node.nodeid
+        self.extra_info: dict[str, Any] = {}  # numbers become metrics of the case, texts labels
+        mark = node.get_closest_marker("benchmark")
+        self.group: str | None = mark.kwargs.get("group") if mark else None  # a parameter of the case
+        self.params: dict[str, Any] | None = getattr(getattr(node, "callspec", None), "params", None)
+        self.stats: CallStats | None = None  # after the call, if it was measured
+        self.enabled = measurements is not None
+        self.disabled = not self.enabled
 
     def __call__(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Measure `function(*args, **kwargs)`; its arguments are the same objects at every call.
@@ -95,24 +109,95 @@ class Bench:
             RuntimeError: It was called before in this test.
         """
         __tracebackhide__ = True
+        if self._measurements is None:
+            return self._made(lambda: _once(function, args, kwargs))
+        measurements = self._measurements
+        return self._made(lambda: self._kept(measurements.measure(self._node, self.group, function, args, kwargs)))
+
+    def pedantic(
+        self, target: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None,
+        setup: Callable[[], Any] | None = None, teardown: Callable[..., Any] | None = None, rounds: int = 1,
+        warmup_rounds: int = 0, iterations: int = 1,
+    ) -> Any:  # fmt: skip
+        """Measure exactly so many rounds of so many iterations, with a set-up and a tear-down around each round.
+
+        Raises:
+            RuntimeError: It was called before in this test.
+            ValueError: There is a set-up, which may give arguments, and more than one iteration; or no round.
+        """
+        __tracebackhide__ = True
+        if setup is not None and iterations != 1:
+            raise ValueError("a set-up is made for each round: leave iterations at 1")
+        if min(rounds, iterations) < 1 or warmup_rounds < 0:
+            raise ValueError("rounds and iterations are 1 or more, warmup_rounds 0 or more")
+        if self._measurements is None:
+            return self._made(lambda: _once_prepared(target, args, kwargs or {}, setup, teardown))
+        measurements = self._measurements
+        return self._made(
+            lambda: self._kept(
+                measurements.measure(
+                    self._node, self.group, target, args, kwargs or {}, rounds=rounds, loops=iterations,
+                    warmup=warmup_rounds, prepare=setup, clean=teardown,
+                )
+            )
+        )  # fmt: skip
+
+    def _made(self, call: Callable[[], Any]) -> Any:
+        __tracebackhide__ = True
         if self._used:
-            raise RuntimeError("`bench` measures one call a test. Write a test for each, or parametrize it.")
+            raise RuntimeError("the fixture measures one call a test. Write a test for each, or parametrize it.")
         self._used = True
         try:
-            return self._measure(function, args, kwargs)
+            return call()
         except BaseException as error:  # sys.exit and pytest.fail among them
             raise error.with_traceback(_theirs(error.__traceback__)) from error.__cause__
+
+    def _kept(self, measured: Any) -> Any:
+        self.stats = CallStats([each / 1e9 for each in measured.times])
+        return measured.result
+
+
+class CallStats:
+    """What was measured, in seconds, by the names that pytest-benchmark has for it."""
+
+    def __init__(self, data: list[float]) -> None:
+        """Sum up the times of single calls."""
+        import statistics
+
+        self.data, self.rounds = data, len(data)
+        self.min, self.max = min(data), max(data)
+        self.mean, self.median = statistics.fmean(data), statistics.median(data)
+        self.stddev = statistics.stdev(data) if len(data) > 1 else 0.0
+        self.ops = 1 / self.mean if self.mean else math.inf
+        self.stats = self
+
+    def __getitem__(self, name: str) -> float:
+        """A statistic by its name."""
+        value: float = getattr(self, name)
+        return value
+
+
+def _fixture(request: pytest.FixtureRequest) -> Generator[Bench, None, None]:
+    measurements = request.config.stash.get(MEASUREMENTS, None)
+    made = Bench(request.node, measurements)
+    yield made
+    if measurements is not None:
+        measurements.note(request.node, made.extra_info)
 
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Generator[Bench, None, None]:
     """Measure a call: `result = bench(function, *args, **kwargs)`. Without --bench it is made once."""
-    measurements = request.config.stash.get(MEASUREMENTS, None)
-    if measurements is None:
-        yield Bench(_once)
-    else:
-        node = request.node
-        yield Bench(lambda *call: measurements.measure(node, *call))
+    yield from _fixture(request)
+
+
+class BenchmarkFixture:
+    """The fixture by the name that pytest-benchmark has for it, where that plugin is not there."""
+
+    @pytest.fixture
+    def benchmark(self, request: pytest.FixtureRequest) -> Generator[Bench, None, None]:
+        """Measure a call, as the fixture `bench` does."""
+        yield from _fixture(request)
 
 
 def _theirs(trace: TracebackType | None) -> TracebackType | None:
@@ -120,6 +205,17 @@ def _theirs(trace: TracebackType | None) -> TracebackType | None:
     while trace and trace.tb_frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
         trace = trace.tb_next
     return trace
+
+
+def _once_prepared(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], setup: Callable[[], Any] | None,
+    teardown: Callable[..., Any] | None,
+) -> Any:  # fmt: skip
+    args, kwargs = (setup() if setup else None) or (args, kwargs)
+    result = _once(function, args, kwargs)
+    if teardown is not None:
+        teardown(*args, **kwargs)
+    return result
 
 
 def _once(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ import contextlib
 import math
 import statistics
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -76,15 +76,16 @@ class Measurements:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out tests without the fixture, if those were not asked for."""
         if self._options.bench_only:
-            others = [item for item in items if "bench" not in getattr(item, "fixturenames", ())]
+            others = [item for item in items if not {"bench", "benchmark"} & {*getattr(item, "fixturenames", ())}]
             items[:] = [item for item in items if item not in others]
             config.hook.pytest_deselected(items=others)
 
     def measure(
-        self, item: pytest.Item, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Measure the call of a test, and return what it returned."""
-        from .measure.functions.in_process import measure_call
+        self, item: pytest.Item, group: str | None, function: Callable[..., Any], args: tuple[Any, ...],
+        kwargs: dict[str, Any], **rounds: Any,
+    ) -> "CallMeasurement":  # fmt: skip
+        """Measure the call of a test; `rounds` are what `measure_rounds` takes, where the test says how often."""
+        from .measure.functions.in_process import measure_call, measure_rounds
         from .warehouse import recorder
 
         if sys.gettrace() is not None and not self._sentences:
@@ -95,12 +96,27 @@ class Measurements:
             self._options.bench_config, suite=SUITE, store=self.store, source="measure"
         )
         name, parameters = _case_of(item)
+        if group is not None:
+            parameters = {**(parameters or {}), "group": group}
         case = self._run.case(name, suite=SUITE, parameters=parameters)
-        measured = measure_call(
-            case, function, args, kwargs, precision=self._precision, budget_s=self._options.bench_budget
-        )
+        if rounds:
+            measured = measure_rounds(case, function, args, kwargs, **rounds)
+        else:
+            limits = {"precision": self._precision, "budget_s": self._options.bench_budget}
+            measured = measure_call(case, function, args, kwargs, **limits)
         self._cases[item.nodeid] = item, case, measured
-        return measured.result
+        return measured
+
+    def note(self, item: pytest.Item, extra: Mapping[str, Any]) -> None:
+        """Record what a test notes beside its time: numbers as metrics, all else as text."""
+        if item.nodeid not in self._cases:
+            return
+        _, case, _ = self._cases[item.nodeid]
+        for name, value in extra.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                case.metric(str(name), value)
+            else:
+                case.metric(str(name), None, text=str(value))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:

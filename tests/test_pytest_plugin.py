@@ -263,3 +263,56 @@ def test_nothing_is_measured_beside_other_processes(pytester: pytest.Pytester) -
     done.assert_outcomes(passed=5)
     done.stdout.fnmatch_lines(["bench: nothing is measured beside xdist's processes. Measure with: -n 0"])
     assert not Path(os.environ["BENCH_STORE"]).exists()
+
+
+SUITE_OF_PYTEST_BENCHMARK = """
+import time
+import pytest
+
+ROUNDS = []
+
+@pytest.mark.benchmark(group="sorting", min_rounds=5)
+def test_plain(benchmark):
+    benchmark.extra_info["size"] = 3
+    benchmark.extra_info["kind"] = "tiny"
+    assert benchmark(sorted, [3, 1, 2]) == [1, 2, 3]
+    if benchmark.stats:
+        assert 0 < benchmark.stats["min"] <= benchmark.stats.stats.mean
+
+@pytest.mark.parametrize("n", [2])
+def test_pedantic(benchmark, n):
+    def setup():
+        ROUNDS.append(n)
+        return (list(range(n)),), {}
+    assert benchmark.pedantic(sorted, setup=setup, rounds=4, warmup_rounds=1) == [0, 1]
+    assert len(ROUNDS) == (1 if benchmark.disabled else 5)
+
+def test_iterations(benchmark):
+    assert benchmark.pedantic(lambda x: x + 1, args=(1,), iterations=10, rounds=3) == 2
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--bench",)])
+def test_a_suite_of_pytest_benchmark_runs_unchanged(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
+    """Without that plugin, whose fixture, marker and names are there."""
+    pytester.makepyfile(test_a=SUITE_OF_PYTEST_BENCHMARK)
+
+    session(pytester, "-p", "no:benchmark", "--strict-markers", *options).assert_outcomes(passed=3)
+
+
+def test_what_a_test_of_pytest_benchmark_says_is_recorded(pytester: pytest.Pytester) -> None:
+    """Rounds and iterations as it says, the group as a parameter, numbers beside the time as metrics."""
+    pytester.makepyfile(test_a=SUITE_OF_PYTEST_BENCHMARK)
+    session(pytester, "-p", "no:benchmark", "--bench")
+
+    timed = stored("SELECT split_part(name, '::', 2), phase, count(*), min(loops) FROM timings JOIN case_axes USING (case_id)"
+                   " WHERE name LIKE '%pedantic' OR name LIKE '%iterations' GROUP BY ALL ORDER BY ALL")  # fmt: skip
+    assert timed == [
+        ("test_iterations", "steady", 3, 10),
+        ("test_pedantic", "steady", 4, 1),
+        ("test_pedantic", "warmup", 1, 1),
+    ]
+    assert stored("SELECT metric, value, original_value FROM metrics WHERE metric IN ('size', 'kind') ORDER BY 1") == [
+        ("kind", None, "tiny"), ("size", 3.0, None),
+    ]  # fmt: skip
+    assert stored("SELECT parameters ->> 'group' FROM case_axes WHERE name LIKE '%plain'") == [("sorting",)]

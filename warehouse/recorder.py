@@ -34,6 +34,7 @@ from .events import Event, Instant, as_json
 from .journal import ABSENT_FLOAT, ABSENT_INT, KIND_OF_EVENT, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
 from .secrets import masked_command, masked_parameters, without_secrets
 from .settings import setting
+from .shared_runs import announce_to_children, find_shared_run
 from .store import Store
 
 SYNC_SECONDS = 5.0
@@ -55,6 +56,9 @@ def run(
 ) -> "Run":
     """Begin a run; use it as a context manager, or `close` it. One left open closes itself at exit.
 
+    Ranks that torchrun started record into one run, with the rank as a parameter of their cases. So does a child that
+    `multiprocessing` spawns and that imports the script again.
+
     Args:
         config: Label that runs of the same setting share; that of the project's settings, else the git branch, else "default",
             if left out.
@@ -69,11 +73,19 @@ def run(
     Raises:
         BenchError: The store cannot be created or written.
     """
+    found = Store.find(store) if not isinstance(store, Store) else store
+    shared = find_shared_run() if source == "api" and run_id is None else None
+    if shared is not None and not shared.begins:
+        return Run(shared.run_id, found, owner=False, axes=shared.axes)
+    if shared is not None:
+        run_id = shared.run_id
     commit, branch, dirty = environment.git()
     machine = environment.capture()
     labels = masked_parameters({**setting("tags"), **(tags or {})})
     given = {name: value for name, value in masked_parameters(settings or {}).items() if value is not None}
-    recorder = Run(run_id or uuid7(), Store.find(store) if not isinstance(store, Store) else store, owner=True)
+    recorder = Run(run_id or uuid7(), found, owner=True, axes=shared.axes if shared else None)
+    if source == "api":
+        announce_to_children(recorder.run_id)
     recorder.emit(machine)
     recorder.emit(
         events.RunRecord(
@@ -140,9 +152,10 @@ def uuid7() -> str:
 class Run:
     """A run being recorded. Any thread may use it; a forked child records into a journal of its own."""
 
-    def __init__(self, run_id: str, store: Store, *, owner: bool) -> None:
-        """Open a journal for this process; `run` and `join` are how to get here."""
+    def __init__(self, run_id: str, store: Store, *, owner: bool, axes: Mapping[str, Any] | None = None) -> None:
+        """Open a journal for this process; `run` and `join` are how to get here. `axes` are parameters of all its cases."""
         self.run_id = run_id
+        self._axes = axes or {}
         self.store = store.create()
         self.status: str | None = None  # how it ended
         self._owner = os.getpid() if owner else None
@@ -203,7 +216,7 @@ class Run:
             "name": name, "suite": suite, "mode": mode, "device": device, "dtype": dtype, "backend": backend,
             "batch_size": batch_size, "sequence_length": sequence_length,
         }  # fmt: skip
-        parameters = masked_parameters(parameters or {})
+        parameters = masked_parameters({**self._axes, **(parameters or {})})
         axes["name"] = masked_command(name)
         case_id, work_hash = case_ids(**axes, parameters=parameters)
         if announce and case_id not in self._announced:
@@ -331,7 +344,7 @@ class Run:
                 for case_id, raised in list(self._raised.items()):  # an outcome takes its case out
                     if case_id not in self._timed:
                         Case(self, case_id).outcome("fail_to_run", reason=raised)
-                if self._owner == os.getpid():
+                if self._owner == os.getpid() or (self._axes and status != "ok"):  # a rank that failed says so itself
                     now = Instant(_now() // 1000)
                     self.emit(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
             finally:

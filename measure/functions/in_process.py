@@ -13,6 +13,8 @@ from ...warehouse.recorder import Case
 from ..engine.sampling import Reading, Sample, Sampler, SideFailed
 from .program import Calls, Here
 
+Prepare = Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]] | None]
+
 
 @dataclass(slots=True)
 class CallMeasurement:
@@ -57,6 +59,33 @@ def measure_call(
             )
         measured.precision = verdict.precision
         case.outcome("ok", reason=str(verdict), phase="steady")
+    return measured
+
+
+def measure_rounds(
+    case: Case, function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], *,
+    rounds: int, loops: int = 1, warmup: int = 0, prepare: Prepare | None = None, clean: Callable[..., Any] | None = None,
+) -> CallMeasurement:  # fmt: skip
+    """Record a fixed number of rounds of `loops` calls each, after so many that are not counted.
+
+    `prepare` is called before each round, untimed, and may return the arguments of its calls; `clean` is called after it with
+    these. The case has an outcome afterwards.
+    """
+    device, measured = Here(), CallMeasurement(None)
+    with contextlib.closing(asyncio.new_event_loop()) as loop, _failing_as_outcome(case):
+        for number in range(-warmup, rounds):
+            args, kwargs = (prepare() if prepare else None) or (positional, named)
+            call = Calls(function, args, kwargs, loop, keep=True)
+            results: list[Any] = []
+            reading = device.time(lambda call=call, results=results: results.append(call()), loops)  # type: ignore[misc]
+            measured.result = results.pop()
+            if clean is not None:
+                clean(*args, **kwargs)
+            phase = "steady" if number >= 0 else "warmup"
+            case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details={**reading.disturbance})
+            if number >= 0:
+                measured.times.append(reading.each_ns)
+        case.outcome("ok", reason=f"{rounds} rounds, as the test says", phase="steady")
     return measured
 
 

@@ -175,7 +175,10 @@ def explain_comparison(
     cell = _cell(warehouse, runs, case_id, metric)
     samples = evidence.samples(warehouse, cell)
     parts = [*comparison(warehouse, cell, base, candidate), environment, *samples, evidence.outcome(warehouse, cell)]
-    parts += [*evidence.files(warehouse, cell), _again(warehouse, {side.runs[0]: [case_id] for side in sides})]
+    parts += [
+        *evidence.files(warehouse, cell),
+        _again(warehouse, {_run_with(warehouse, side.runs, case_id): [case_id] for side in sides}),
+    ]
     return Explanation(f"{escape(label)}\n{about}", parts, samples[0])
 
 
@@ -291,6 +294,16 @@ def _cell(warehouse: "Warehouse", run_ids: Sequence[str], case_id: str | None, m
 def _table(warehouse: "Warehouse", case_id: str | None) -> str:
     """The table of cells that has the case."""
     return "step_cells" if warehouse.rows("SELECT 1 FROM step_cells WHERE case_id = ? LIMIT 1", [case_id]) else "cells"
+
+
+def _run_with(warehouse: "Warehouse", runs: Sequence[str], case_id: str | None) -> str:
+    """The newest of these runs that has the case; the newest where none has."""
+    found = warehouse.rows(
+        "SELECT run_id FROM _run_times WHERE list_contains(?::VARCHAR[], run_id) AND run_id IN"
+        f" (SELECT run_id FROM {_ANNOUNCED} WHERE case_id = ?) ORDER BY began_at DESC NULLS LAST, run_id DESC LIMIT 1",
+        [[*runs], case_id],
+    )
+    return str(found[0][0]) if found else runs[0]
 
 
 def _about(warehouse: "Warehouse", run_id: str) -> str:
