@@ -9,9 +9,9 @@ from pathlib import Path
 import bench
 import pytest
 
-from ..builders import stored
+from ...builders import stored
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SPAWNS = """
 import multiprocessing, sys
 import bench
