@@ -144,6 +144,7 @@ class OpenStore:
 
     store: Store
     sandbox: bool = False
+    config: Mapping[str, Any] | None = None  # DuckDB's settings of charts
 
     def __repr__(self) -> str:
         ((runs, configs),) = self.sql("SELECT count(*), count(DISTINCT config) FROM run_summaries").rows()
@@ -385,7 +386,7 @@ class OpenStore:
         for option in options:
             if option not in known:
                 raise UnknownName("option", option, known, where=f"the chart {chart}")
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open(self.store, config=self.config) as warehouse:
             if self.sandbox:
                 shut_in(warehouse)
             return draw(warehouse, **options)

@@ -1,6 +1,7 @@
 """Commands for programs: `bench programs schemas`, and `bench programs mcp`."""
 
 import signal
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -62,8 +63,9 @@ def schemas(words: tuple[str, ...], output: Path | None, fmt: str) -> None:
               help="Most time for one measurement.")  # fmt: skip
 @click.option("--query-timeout", type=click.FloatRange(0, min_open=True), default=60, show_default=True, metavar="SECONDS",
               help="Most time for one query.")  # fmt: skip
+@click.option("--query-memory", metavar="SIZE", default="2GB", show_default=True, help="Most memory for one query.")
 @store_option
-def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, store: Store) -> None:
+def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, query_memory: str, store: Store) -> None:
     """Answer agents by the Model Context Protocol, over standard input and output.
 
     Tools: views, sql (in the sandbox), compare, regressions, history, explain, plan, report, chart. Each answer says
@@ -79,15 +81,17 @@ def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, store: 
         if signal.getsignal(ending) is not signal.SIG_IGN:
             signal.signal(ending, lambda number, frame: rooms.leave(number))
     from ..asking import open as open_store
+    from ..query.limited import parse_bytes
     from .server import build_server, raise_if_cancelled
-    from .tools import AllowedMeasurements, Questions, measure_words
+    from .tools import LIMITS, AllowedMeasurements, Questions, measure_words
 
     for command in commands:
         measure_words(command)
     opened = open_store(store.root, sandbox=True)
     start = partial(rooms.run_bench, check=raise_if_cancelled)
     measurements = AllowedMeasurements(commands, start, opened, timeout) if commands else None
-    server = build_server(Questions(opened, query_timeout), measurements)
+    limits = replace(LIMITS, seconds=query_timeout, memory_bytes=parse_bytes(query_memory))
+    server = build_server(Questions(opened, limits), measurements)
     notify(f"answering from {store}, over standard input and output; Ctrl-C ends it")
     server.run("stdio")
     rooms.leave(0)  # its client is gone

@@ -5,11 +5,12 @@ import dataclasses
 import functools
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._version import __version__
-from ..warehouse.errors import BenchError, MissingExtra
+from ..warehouse.console.tables import escape_json
+from ..warehouse.errors import BenchError, MissingExtra, UnknownName
 from .doubt import NOT_CLAIMED, ROWS_ARE_DATA
 from .tools import AllowedMeasurements, PictureAnswer, Questions, ToolAnswer
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 ASKING = ("views", "sql", "compare", "regressions", "history", "explain", "plan", "report", "chart")
+KINDS = {  # pydantic's kinds of errors by their beginnings, and what is wanted
+    "int": "a whole number", "float": "a number", "string": "a text", "bool": "true or false", "list": "a list",
+    "dict": "an object", "literal": "one of those that are listed",
+}  # fmt: skip
 INSTRUCTIONS = f"""\
 Performance measurements of one store, and what may be said of them.
 Call something faster, slower, better or worse only where compare, regressions or history gives that verdict, and with its
@@ -34,10 +39,28 @@ def build_server(questions: Questions, measurements: AllowedMeasurements | None 
     """
     try:
         from mcp.server import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
         from mcp_types import ToolAnnotations
+        from pydantic import ValidationError
     except ImportError as error:
         raise MissingExtra("mcp", "mcp") from error
-    server: MCPServer[Any] = MCPServer("bench", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+
+    class BenchServer(MCPServer[Any]):
+        """The server; arguments that do not fit are an error in bench's words."""
+
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            known = {tool.name: tool.input_schema for tool in await self.list_tools()}
+            try:
+                _check_arguments(name, arguments, known)
+                return await super().call_tool(name, arguments, context)
+            except BenchError as error:
+                return _failure(error)
+            except ToolError as error:
+                if not isinstance(error.__cause__, ValidationError):
+                    raise
+                return _failure(_misfit(name, arguments, error.__cause__.errors()[0]))
+
+    server = BenchServer("bench", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
     for name in ASKING:
         server.add_tool(answering(getattr(questions, name)), annotations=reads, structured_output=True)
@@ -45,6 +68,26 @@ def build_server(questions: Questions, measurements: AllowedMeasurements | None 
         records = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
         server.add_tool(answering(measurements.measure, command=Literal[measurements.commands]), annotations=records)
     return server
+
+
+def _check_arguments(tool: str, arguments: Mapping[str, Any], schemas: Mapping[str, Any]) -> None:
+    """Raise for a tool or an argument that there is not, and for one that is missing."""
+    if tool not in schemas:
+        raise UnknownName("tool", tool, schemas)
+    schema = schemas[tool]
+    for argument in arguments:
+        if argument not in schema["properties"]:
+            raise UnknownName("argument", argument, schema["properties"], where=f"the tool {tool}")
+    if missing := [name for name in schema.get("required", ()) if name not in arguments]:
+        raise BenchError(f"the tool {tool} needs {' and '.join(missing)}.")
+
+
+def _misfit(tool: str, arguments: Mapping[str, Any], error: Mapping[str, Any]) -> BenchError:
+    """The error of an argument that is of another type than the tool takes."""
+    name = str(error["loc"][0]) if error["loc"] else "argument"
+    kind = str(error["type"])
+    wanted = next((words for beginning, words in KINDS.items() if kind.startswith(beginning)), str(error["msg"]))
+    return BenchError(f"{name} of the tool {tool} is {json.dumps(arguments.get(name))[:100]}: it is {wanted}.")
 
 
 def raise_if_cancelled() -> None:
@@ -120,6 +163,5 @@ def _failure(error: BenchError) -> "CallToolResult":
 
 
 def _text(fields: dict[str, Any]) -> str:
-    """JSON that shows what it is: characters that steer a terminal or turn the direction of text are escaped."""
-    text = json.dumps(fields, ensure_ascii=False)
-    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+    """JSON that shows what it is."""
+    return escape_json(json.dumps(fields, ensure_ascii=False))

@@ -7,14 +7,17 @@ import json
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..asking import OpenStore
+from ..query.limited import QuestionLimits, limited, settings
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import escape, json_value
+from ..warehouse.database import Warehouse
 from ..warehouse.errors import BenchError
+from ..warehouse.store import Store
 from . import doubt
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ Started = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]  
 
 MOST_ROWS = 1000
 MOST_TEXT = 2000  # characters of a text in a row
+LIMITS = QuestionLimits(characters=MOST_TEXT + 1)  # what is cut says so
 MOST_DOCUMENT = 60_000  # characters of a report or an explanation
 COMPARED = (
     "verdict", "says", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters",
@@ -65,7 +69,7 @@ class Questions:
     """The tools that only read."""
 
     store: OpenStore
-    query_s: float = 60  # most seconds of a query
+    limits: QuestionLimits = LIMITS  # of a query that a client writes
 
     def views(self, name: str | None = None) -> ToolAnswer:
         """List the views and tables that `sql` can read; with a name, its columns with their types and meanings."""
@@ -81,7 +85,7 @@ class Questions:
 
         For "is it faster" use compare: rows of a query carry no verdict.
         """
-        relation = replace(self.store.sql(query), sandbox=True, limit_s=self.query_s)
+        relation = replace(self.store.sql(query), sandbox=True, limits=self.limits)
         columns, values, more = relation.first(_bounded(limit))
         rows = plain(dict(zip(columns, row, strict=True)) for row in values)
         return ToolAnswer(
@@ -191,6 +195,14 @@ class Questions:
         `name` and `options` are those of `bench viz`: history, speedups, movers (base, candidate), distribution (sides),
         query (query, x, y, color, kind), … An unknown name or option is an error that says which there are.
         """
+        if name == "query":  # the SQL is the client's
+            Warehouse.open(self.store.store).close()
+            parts = limited(self.limits, _draw, self.store.store, name, options, picture, limit)
+            return next(parts)  # type: ignore[no-any-return]
+        return self.draw(name, options, picture, limit)
+
+    def draw(self, name: str, options: dict[str, Any] | None, picture: bool, limit: int) -> PictureAnswer:
+        """Draw a chart in this process; as `chart`."""
         from ..viz.command import CHARTS, draw_of
         from ..viz.options import option_values
 
@@ -255,6 +267,11 @@ class AllowedMeasurements:
             rows=plain(rows),
             text=_cut(escape_lines(done.stderr), MOST_TEXT),
         )
+
+
+def _draw(limits: QuestionLimits, folder: str, store: Store, *arguments: Any) -> Iterator[PictureAnswer]:
+    """A chart, for `limited`."""
+    yield Questions(OpenStore(store, sandbox=True, config=settings(limits, folder))).draw(*arguments)
 
 
 def measure_words(command: str) -> list[str]:

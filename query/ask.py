@@ -1,8 +1,6 @@
 """Asking: one SQL statement or a script, read-only, streamed, with errors a person can act on."""
 
-import contextlib
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,13 +30,16 @@ class Answer:
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
 
-def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer | None:
+def ask(
+    warehouse: "Warehouse", query: str, parameters: object = None, *, rows_at_once: int | None = None
+) -> Answer | None:
     """Run SQL and stream the rows of its last statement.
 
     Args:
         warehouse: Where to ask.
         query: One statement, or several separated by semicolons.
         parameters: Values for `?` or `$name`, when there is one statement.
+        rows_at_once: Rows to fetch at a time; BATCH if left out.
 
     Returns:
         The rows; None if the last statement returns none, such as SET.
@@ -56,7 +57,7 @@ def ask(warehouse: "Warehouse", query: str, parameters: object = None) -> Answer
         raise friendly(warehouse, error) from error
     if is_silent(last) or result.description is None:
         return None
-    return Answer([column[0] for column in result.description], _fetch(warehouse, result))
+    return Answer([column[0] for column in result.description], _fetch(warehouse, result, rows_at_once or BATCH))
 
 
 def is_silent(statement: "duckdb.Statement") -> bool:
@@ -82,11 +83,11 @@ def last_statement(warehouse: "Warehouse", query: str) -> "duckdb.Statement":
     return statements[-1]
 
 
-def _fetch(warehouse: "Warehouse", result: "duckdb.DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
+def _fetch(warehouse: "Warehouse", result: "duckdb.DuckDBPyConnection", count: int) -> Iterator[tuple[Any, ...]]:
     import duckdb
 
     try:
-        while batch := result.fetchmany(BATCH):
+        while batch := result.fetchmany(count):
             yield from batch
     except duckdb.Error as error:  # results stream: a division by zero may come late
         raise friendly(warehouse, error) from error
@@ -129,34 +130,6 @@ def _fetch_nothing(warehouse: "Warehouse") -> None:
     """No query downloads or loads an extension by itself."""
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
         warehouse.connection.execute(f"SET {setting} = false")
-
-
-@contextlib.contextmanager
-def within(warehouse: "Warehouse", seconds: float | None) -> Iterator[None]:
-    """Break off what this connection does when the time is up, for a `with` block; None waits for ever.
-
-    Raises:
-        BenchError: It was broken off.
-    """
-    if seconds is None:
-        yield
-        return
-    late = threading.Event()
-
-    def stop() -> None:
-        late.set()
-        warehouse.connection.interrupt()
-
-    timer = threading.Timer(seconds, stop)
-    timer.start()
-    try:
-        yield
-    except BenchError as error:
-        if late.is_set():
-            raise BenchError(f"the query took longer than {seconds:g} s. Ask for less, or allow it more.") from error
-        raise
-    finally:
-        timer.cancel()
 
 
 def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:

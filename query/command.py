@@ -49,7 +49,29 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
 @click.option(
     "-f", "--file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Read the query from a file."
 )
-@click.option("--sandbox", is_flag=True, help="No files, no network, no settings: for queries you do not trust.")
+@click.option(
+    "--sandbox", is_flag=True, help="No files, no network, no settings, within limits: for queries you do not trust."
+)
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    default=60,
+    show_default=True,
+    help="Most time for the answer in the sandbox.",
+)
+@click.option(
+    "--memory", metavar="SIZE", default="2GB", show_default=True, help="Most memory for the answer in the sandbox."
+)
+@click.option(
+    "--most-rows",
+    type=click.IntRange(1),
+    metavar="N",
+    default=1_000_000,
+    show_default=True,
+    help="Most rows from the sandbox.",
+)
 @click.option(
     "--extensions",
     cls=Values,
@@ -64,13 +86,14 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
 @format_option
 @store_option
 def sql(
-    query: str | None, file: Path | None, sandbox: bool, extensions: Sequence[str], engine: str, master: str | None,
-    output: Path | None, fmt: str, store: Store,
+    query: str | None, file: Path | None, sandbox: bool, seconds: float, memory: str, most_rows: int,
+    extensions: Sequence[str], engine: str, master: str | None, output: Path | None, fmt: str, store: Store,
 ) -> None:  # fmt: skip
     """Ask the warehouse anything, read-only.
 
     The query is an argument, a file, or standard input; on a terminal without any of them there is a prompt. Of several
-    statements the rows of the last are written.
+    statements the rows of the last are written. With --sandbox the answer is made by a process of its own, which is
+    ended past its limits.
 
     \b
         bench sql "SELECT name, backend, speedup FROM speedups ORDER BY speedup"
@@ -98,6 +121,14 @@ def sql(
             raise BenchError('there is no query. Try: bench sql --engine spark "SELECT * FROM run_summaries"')
         with session(master or "local[*]") as spark:
             write(ask_spark(spark, store, query if query is not None else _read(file), notify), fmt, output)
+        return
+    if sandbox and not (query is None and file is None and sys.stdin.isatty()):
+        from .limited import QuestionLimits, ask_limited, first_rows, parse_bytes
+
+        limits = QuestionLimits(seconds=seconds, memory_bytes=parse_bytes(memory), rows=most_rows + 1)
+        asked = ask_limited(store, query if query is not None else _read(file), limits)
+        if asked is not None:
+            write_rows(asked.columns, first_rows(asked.rows, most_rows, notify), fmt, output)
         return
     with Warehouse.open(store) as warehouse:
         if sandbox:

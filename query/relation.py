@@ -3,13 +3,14 @@
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.console.tables import html_table, text_table
 from ..warehouse.errors import BenchError
-from .ask import Answer, ask, friendly, is_silent, last_statement, lock_settings, shut_in, within
+from .ask import Answer, ask, friendly, is_silent, last_statement, lock_settings, shut_in
 from .computed import compute
+from .limited import QuestionLimits, ask_limited
 
 if TYPE_CHECKING:
     import pandas
@@ -33,12 +34,12 @@ class Relation:
     query: str
     parameters: object = None  # values for `?` or `$name`
     sandbox: bool = False  # neither files nor network nor settings
-    limit_s: float | None = None  # most seconds that it may take
+    limits: QuestionLimits | None = None  # of the sandbox, and that it is asked in a process of its own
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        with self._asked() as answer:
+        with self._asked(0) as answer:
             return answer.columns
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -84,7 +85,7 @@ class Relation:
 
     def first(self, count: int) -> tuple[list[str], list[tuple[Any, ...]], bool]:
         """The columns, at most so many rows, and whether there are more. Raises as `rows`."""
-        with self._asked() as answer:
+        with self._asked(count + 1) as answer:
             rows = list(itertools.islice(answer.rows, count + 1))
         return answer.columns, rows[:count], len(rows) > count
 
@@ -103,13 +104,19 @@ class Relation:
     def _opened(self) -> Iterator["Warehouse"]:
         from ..warehouse.database import Warehouse
 
-        with Warehouse.open(self.store) as warehouse, within(warehouse, self.limit_s):
+        with Warehouse.open(self.store) as warehouse:
             (shut_in if self.sandbox else lock_settings)(warehouse)
             compute(warehouse, self.query)
             yield warehouse
 
     @contextmanager
-    def _asked(self) -> Iterator[Answer]:
+    def _asked(self, count: int | None = None) -> Iterator[Answer]:
+        if self.limits:
+            limits = self.limits if count is None else replace(self.limits, rows=count)
+            if (within := ask_limited(self.store, self.query, limits, self.parameters)) is None:
+                raise _no_rows()
+            yield within
+            return
         with self._opened() as warehouse:
             answer = ask(warehouse, self.query, self.parameters)
             if answer is None:

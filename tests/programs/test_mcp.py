@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from bench.asking import OpenStore
 from bench.cli import _run_bench
 from bench.programs import doubt
 from bench.programs.server import ASKING, INSTRUCTIONS, build_server
-from bench.programs.tools import AllowedMeasurements, Questions, measure_words, plain
+from bench.programs.tools import LIMITS, AllowedMeasurements, Questions, measure_words, plain
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
@@ -72,7 +72,7 @@ def _reply(result: Any) -> Reply:
 @pytest.fixture(scope="module")
 def server(store: Store) -> Any:
     """A server that measures nothing."""
-    return build_server(Questions(OpenStore(store, sandbox=True), query_s=20))
+    return build_server(Questions(OpenStore(store, sandbox=True)))
 
 
 def by_name(reply: Reply) -> dict[str, str]:
@@ -301,22 +301,50 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     assert (len(row["b"]), len(row["b"][0]), len(next(iter(row["c"])))) == (1000, 2000 + 25, 2000 + 25)
 
 
-def test_a_query_that_takes_too_long_is_broken_off(store: Store) -> None:
-    """After the time that it is allowed."""
-    slow = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
-    server = build_server(Questions(OpenStore(store, sandbox=True), query_s=0.05))
-    (reply,) = asked(server, ("sql", {"query": slow}))
+@pytest.mark.parametrize(
+    ("limits", "query", "what"),
+    first_of(1, [
+        ({"seconds": 0.05}, "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b", "longer than 0.05 s"),
+        ({"memory_bytes": 4 * 10**8}, "SELECT list(range) FROM range(3000000000)", "more than 0.4 GB of memory"),
+        ({"memory_bytes": 4 * 10**8}, "SELECT list_sum(list_transform(range(0, 300000000), lambda x: x * 2))", "0.4 GB"),
+        ({"seconds": 1}, "SELECT repeat('x', 2000000000)", "longer than 1 s"),
+    ]),
+)  # fmt: skip
+def test_a_query_that_takes_too_much_is_ended(store: Store, limits: dict[str, Any], query: str, what: str) -> None:
+    """Of time or memory, also in a function that DuckDB does not break off; the server answers the next question."""
+    server = build_server(Questions(OpenStore(store, sandbox=True), replace(LIMITS, **limits)))
+    began = time.monotonic()
+    reply, after = asked(server, ("sql", {"query": query}), ("views", {}))
 
-    assert reply.fields["what"] == "the query took longer than 0.05 s."
+    assert what in reply.fields["what"]
+    assert not after.failed
+    assert time.monotonic() - began < 60
+
+
+def test_the_sql_of_a_chart_keeps_to_the_limits(store: Store) -> None:
+    """It is a client's, too."""
+    server = build_server(Questions(OpenStore(store, sandbox=True), replace(LIMITS, seconds=0.5)))
+    slow = "SELECT a.range AS x, sum(a.range * b.range) AS y FROM range(10000000) AS a, range(10000000) AS b GROUP BY 1"
+    (reply,) = asked(server, ("chart", {"name": "query", "options": {"query": slow, "x": "x", "y": "y"}}))
+
+    assert reply.fields["what"] == "the query took longer than 0.5 s."
 
 
 def test_arguments_that_do_not_fit_are_refused(server: Any) -> None:
-    """By the schema that the server publishes for each tool."""
+    """In bench's words: the nearest name, what is missing, what is wanted; nothing of the library that found it."""
     replies = asked(
-        server, ("sql", {}), ("sql", {"query": "SELECT 1", "limit": "many"}), ("measure", {"command": "x"}), ("rm", {})
-    )
+        server, ("sql", {}), ("sql", {"query": "SELECT 1", "limit": "many"}), ("sql", {"qeury": "SELECT 1"}),
+        ("plan", {"detect": "a lot"}), ("compare", {"base": "a", "candidate": "b", "where": [1]}), ("rm", {}),
+        ("sqll", {"query": "SELECT 1"}),
+    )  # fmt: skip
 
-    assert [reply.failed for reply in replies] == [True] * 4
+    assert [reply.fields["message"] for reply in replies] == [
+        "the tool sql needs query.", 'limit of the tool sql is "many": it is a whole number.',
+        "no argument 'qeury' in the tool sql. Nearest: 'query'.", 'detect of the tool plan is "a lot": it is a number.',
+        "where of the tool compare is [1]: it is an object.", "no tool 'rm'. Known: 'views', 'sql', 'compare' and 6 more.",
+        "no tool 'sqll'. Nearest: 'sql'.",
+    ]  # fmt: skip
+    assert all(reply.failed and "pydantic" not in reply.text for reply in replies)
 
 
 def listed(server: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """One deliberately nasty result set, and what each format makes of it."""
 
+import contextlib
 import datetime
 import decimal
 import io
@@ -82,6 +83,28 @@ def test_a_nasty_result_in_every_text_format(fmt: str, capsys: pytest.CaptureFix
 
     assert capsys.readouterr().out == GOLDEN[fmt]
     assert (tmp_path / "out").read_bytes().decode() == GOLDEN[fmt]
+
+
+@pytest.mark.parametrize("fmt", [fmt for fmt in FORMATS if fmt != "parquet"])
+@given(st.lists(st.text(), min_size=1, max_size=3))
+def test_no_format_steers_a_terminal(fmt: str, names: list[str]) -> None:
+    """Whatever stands in names and columns; JSON still reads back equal, and elsewhere the bytes are as they are."""
+    terminal, file = Terminal(), io.StringIO()
+    for out in (terminal, file):
+        with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NO_COLOR", "1")
+            write_rows(["name\x9b31m"], [(f"{name}\x1b]0;title\x07\x9b31m\u202e",) for name in names], fmt)
+    shown = terminal.getvalue()
+
+    assert shown.replace("\n", "").isprintable()
+    if fmt.startswith("json"):
+        assert (
+            [json.loads(line) for line in shown.splitlines() if "{" in line][-1:]
+            if fmt == "jsonl"
+            else json.loads(shown)
+        )
+    if fmt == "csv":
+        assert "\x9b31m\u202e" in file.getvalue()
 
 
 def test_every_format_has_a_golden_file_or_a_test() -> None:

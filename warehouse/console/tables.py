@@ -1,6 +1,7 @@
 """Rows on their way out: a table for people, and csv, json, jsonl, markdown or parquet for everything else.
 
-Only `table` rounds numbers. All text formats are UTF-8 with one line per row; rows are written as they come.
+Only `table` rounds numbers. All text formats are UTF-8 with one line per row; rows are written as they come. On a terminal no
+format writes characters that steer it.
 """
 
 import contextlib
@@ -212,6 +213,11 @@ def escape(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def escape_json(text: str) -> str:
+    """The same JSON, which shows what it is: characters that steer a terminal or turn the direction of text are escaped."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | decimal.Decimal) and not isinstance(value, bool)
 
@@ -241,9 +247,9 @@ def _text_of(value: Any) -> str:
 
 
 def _write_csv(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
-    out.write(",".join(map(_quoted, columns)) + "\n")
-    for row in rows:
-        out.write(",".join(map(_quoted, row)) + "\n")
+    safe = escape if out.isatty() else str
+    for row in itertools.chain([columns], rows):
+        out.write(safe(",".join(map(_quoted, row))) + "\n")
 
 
 def _quoted(value: Any) -> str:
@@ -277,21 +283,21 @@ def _markdown(value: Any) -> str:
 
 def _write_json(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
     start = "["
-    for text in _objects(columns, rows):
+    for text in _objects(columns, rows, out):
         out.write(f"{start}\n{text}")
         start = ","
     out.write("[]\n" if start == "[" else "\n]\n")
 
 
 def _write_jsonl(columns: Sequence[str], rows: Rows, out: IO[str]) -> None:
-    for text in _objects(columns, rows):
+    for text in _objects(columns, rows, out):
         out.write(f"{text}\n")
 
 
-def _objects(columns: Sequence[str], rows: Rows) -> Iterator[str]:
-    names = _unique(columns)
+def _objects(columns: Sequence[str], rows: Rows, out: IO[str]) -> Iterator[str]:
+    names, safe = _unique(columns), escape_json if out.isatty() else str
     for row in rows:
-        yield _encode(dict(zip(names, map(json_value, row), strict=True)))
+        yield safe(_encode(dict(zip(names, map(json_value, row), strict=True))))
 
 
 def _unique(columns: Sequence[str]) -> list[str]:

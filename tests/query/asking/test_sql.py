@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from bench.query import ask as asking
 from bench.query.ask import ask, shut_in
+from bench.query.limited import parse_bytes
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
@@ -189,6 +190,30 @@ def test_the_sandbox_still_answers(bench: Bench) -> None:
         bench("sql", "--sandbox", "SELECT count(*) AS n FROM runtime_vs_tokens()", "--format", "csv").output
         == "n\n15\n"
     )
+
+
+def test_the_sandbox_keeps_to_its_limits(bench: Bench) -> None:
+    """Of time, memory and rows, each with its option; text is not cut below a million characters."""
+    endless = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
+    late = bench("sql", "--sandbox", "--timeout", "0.2", endless)
+    large = bench("sql", "--sandbox", "--memory", "400MB", "SELECT list(range) FROM range(3000000000)")
+    many = bench("sql", "--sandbox", "--most-rows", "250", "FROM range(1000)", "--format", "csv")
+    few = bench("sql", "--sandbox", "--most-rows", "3", "FROM range(3)", "--format", "csv")
+
+    assert str(late.exception) == "the query took longer than 0.2 s. Ask for less, or allow it more."
+    assert str(large.exception) == "the query takes more than 0.4 GB of memory. Ask for less, or allow it more."
+    assert many.stdout.splitlines() == ["range", *map(str, range(250))]
+    assert many.stderr == "note: these are the first 250 rows of more. Allow more with: --most-rows\n"
+    assert (few.stdout, few.stderr) == ("range\n0\n1\n2\n", "")
+
+
+@pytest.mark.parametrize(("text", "size"), [("500MB", 5 * 10**8), ("2g", 2 * 10**9), ("1.5 GB", 1_500_000_000)])
+def test_sizes(text: str, size: int) -> None:
+    """With or without a unit; nonsense is an error."""
+    assert parse_bytes(text) == size
+    for wrong in ("", "0", "GB", "-1GB", "2 XB"):
+        with pytest.raises(BenchError, match="is no size"):
+            parse_bytes(wrong)
 
 
 def test_rows_come_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
