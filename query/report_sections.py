@@ -11,6 +11,7 @@ from .ask import ask
 from .comparison import environments
 from .comparison.compare import VERDICTS
 from .comparison.render import metric, why
+from .contents.section import results_section
 from .document import Section, Table, TableColumn
 from .pasteable_sql import among, equals, number_literal, paste
 from .regression import regressions
@@ -89,8 +90,8 @@ def summary(
     ]  # fmt: skip
     reports = {"run": parts[-1], "before": before[-1] if before else None}
     table = _table(warehouse, columns, query, {**reports, **asdict(limits)}, scope)
-    if table is None:
-        return None
+    if table is None or not any(row[len(PANEL)] is not None for row in table.rows):  # nothing has a speedup
+        return results_section(warehouse, parts, scope.suites, scope.backends)
     sentence = (
         "Speedup over eager as the geometric mean over cases that pass on the backend, and where there are several over those"
         " that pass on all; with slowdowns as 1, as PyTorch's dashboard counts, where that differs."

@@ -149,3 +149,15 @@ def test_the_statistic_is_that_of_the_project(tmp_path: Path, monkeypatch: pytes
 
     assert "minimum" in done.stdout and "1 ms" in done.stdout
     assert Store.find().root == tmp_path / ".bench"
+
+
+def test_a_report_without_a_baseline_shows_what_show_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And speaks of no speedup over eager."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+    (tmp_path / "two.json").write_text(json.dumps(HYPERFINE))
+    typed("ingest", "two.json")
+    text = typed("report").stdout
+
+    assert "| sleep 0.1 | 103.5 ms |" in text
+    assert "eager" not in text
