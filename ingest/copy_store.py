@@ -38,7 +38,7 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
             with other.lock():
                 _, left_out = EventLog(other).recover()
             notes += [f"{name} {why}" for name, why in left_out.items()]
-        alive = EventLog(other).journals()
+        alive = EventLog(other).being_written()
         if alive:
             notes.append(
                 f"{path}: {counted(len(alive), 'journal', 'is', 'are')} still written to; "

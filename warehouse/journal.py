@@ -1,17 +1,19 @@
 """Journals: files to which a process appends its events, so that killing it loses none.
 
 A journal is one file of one process. Events go into one of two windows, stretches of the file that are mapped into memory:
-an event is in the page cache when `put` or `add` returns, with no system call, so it survives SIGKILL of the process. A full
-window is written behind the file's end as a frame, with a checksum, while events go into the other window; then it is used
-again, because mapping ever new pages would cost more than the events. `sync` makes what is there survive power loss. Header
-and windows are reserved when the file is made and frames are written by system calls, so a full disk is an error and not a
-SIGBUS.
+an event is in the page cache when `add` returns, with no system call, so it survives SIGKILL of the process. A full window is
+written behind the file's end as a frame, with checksums, while events go into the other window; then it is used again,
+because mapping ever new pages would cost more than the events. `sync` makes what is there survive power loss. Header and
+windows are reserved when the file is made and frames are written by system calls, so a full disk is an error and not a SIGBUS.
 
-    file    MAGIC, u32 length and u32 CRC-32 of the header, header (JSON: run, writer, the windows' size, the layout of every
-            table), zeros up to a page
-            two windows: u64 number, its complement, records, zeros
-            frames
-    frame   FRAME, u64 number, u32 length, u32 CRC-32 of number and records, records
+    file    MAGIC, u32 length and u32 CRC-32 of the header, header (JSON, compressed: run, writer, sizes of the windows and of
+            their copies, the layout of every table), zeros up to a page
+            two windows: copies, zeros; u64 number, its complement, records, zeros
+            header again, with HEADER_COPY for MAGIC; frames, and the header once more before each 64th
+    frame   FRAME, u64 number, u32 bytes of records and u32 of copies, u32 CRC-32 of these numbers and the table
+            table: u32 CRC-32 of each page of the records, then of the copies
+            records, copies
+            table, and all of the head again with FRAME_END for FRAME
     record  u32 length, u8 kind, payload, u32 trailer
 
 A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. Any other kind is the index of a layout in the header;
@@ -21,20 +23,26 @@ u32 count and their items. Integers and floats that a layout calls optional alwa
 holds ABSENT. The trailer equals the length; a record longer than a page has the CRC-32 of the rest there. It tells whether a
 record in a window is whole; the values in a window of a process that was killed have no other check.
 
+Damage stays where it is. A frame defines the texts that its records name. Copies are a second time what many rows depend on:
+these definitions, the run and the cases; so no damaged page takes them all. Each page has a checksum, the table stands on both
+sides of the pages, the header elsewhere again. `journals` finds records between damaged ones by their trailers.
+
 Windows and frames are numbered in the order in which their records were written, without gaps. A window whose number a frame
-has was written behind already and does not count. So a reader knows what is missing, and reads all the rest.
+has was written behind already and counts only where the frame is damaged. So a reader knows what is missing, and reads the rest.
 
 Appending is one call of a C function, `mmap.write`, which copies a packed record to the window's position and moves the
 position behind it. Other threads, tracers and signal handlers may run between any two calls, but not within one. All
 conversions, which may run Python code, are done before. To close a window to further appends its position is moved to its
-end, where `mmap.write` refuses everything. A build without the GIL takes a lock around the call.
+end, where `mmap.write` refuses everything. A build without the GIL takes a lock around the call. An exception that does not
+come from a C function called here, but from a signal handler or a tracer, is passed on: the record is there, or it is not.
 
-`journal_reader` reads it. This file is long because the format and its writer belong together.
+This file is long because the format and its writer belong together.
 """
 
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import itertools
 import json
 import mmap
@@ -46,18 +54,24 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from .errors import BenchError
-from .events import EVENTS, Event, Instant, Json, ScheduleChunk
+from .events import EVENTS, CaseRecord, Environment, Event, Instant, Json, RunRecord, ScheduleChunk
 from .files import cure, exit_code, take_after_folder
 
-MAGIC = b"BENCHJ3\n"
-MAGICS = (MAGIC, b"BENCHJ2\n")  # the one before had no layout of more than 32 nullable fields
-FRAME = b"BENCHFR\n"
+MAGIC = b"BENCHJ4\n"
+HEADER_COPY = b"BENCHH4\n"
+FRAME = b"BENCHF4\n"
+FRAME_END = b"BENCHE4\n"
 STRING = 255
 PAGE = 4096
 WINDOW_BYTES = 1 << 18
+COPIES_BYTES = 1 << 13  # of a window
+RECORDS_BYTES = WINDOW_BYTES - COPIES_BYTES
+HEADER_EVERY = 64  # frames
+LASTING_BYTES = 1 << 12  # of a window's copies: what all later windows repeat
+LASTING_EVERY = 8  # frames: only these have it
 ROTATE_BYTES = 1 << 26
 REMEMBERED_LENGTH = 256  # longer strings (stderr tails) are not worth keeping in memory to define them once
 REMEMBERED_STRINGS = 1 << 16
@@ -76,7 +90,7 @@ TYPES = {code: kind for kind, code in CODES.items()} | {"*H": list[int], "Q": in
 STRUCT_CODES = {"I": "I", "q": "q", "H": "H", "n": "q", "d": "d", "?": "?", "Q": "q", "D": "d"}
 KIND_OF_EVENT: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEADER = struct.Struct("<8sII")  # MAGIC, length, CRC-32
-FRAME_HEADER = struct.Struct("<8sQII")  # FRAME, number, length, CRC-32
+FRAME_HEAD = struct.Struct("<8sQIII")  # FRAME, number, bytes of records, bytes of copies, CRC-32
 NUMBER = struct.Struct("<QQ")  # of a window, and its complement
 HEAD = struct.Struct("<IBI")  # of a record: length, kind, the first 32 bits of its mask
 U32 = struct.Struct("<I")
@@ -89,6 +103,10 @@ ABSENT_INT = -(1 << 63)
 ABSENT_BITS = 0x7FF8_0000_BE2C_4A11
 (ABSENT_FLOAT,) = struct.unpack("<d", U64.pack(ABSENT_BITS))
 
+# Tables of which a row says what many others are about, and of which there is a copy.
+COPIED = (RunRecord, CaseRecord, Environment)
+
+MISFITS = (TypeError, ValueError, OverflowError)  # what `struct` raises for values, beside its own error
 
 _ZEROS = memoryview(bytes(WINDOW_BYTES))
 
@@ -122,6 +140,18 @@ class Layout:
                 yield name, code
             if nullable:
                 bit <<= 1
+
+    def shape(self, mask: int) -> tuple[tuple[int, int], ...]:
+        """Of a row with this mask: bytes before each list and bytes of one of its items; at last the bytes behind, and 0."""
+        found, size = [], 0
+        for _, code in self.present(mask):
+            item = struct.calcsize(f"<{STRUCT_CODES[code[-1]]}")
+            if code[0] == "*":
+                found.append((size, item))
+                size = 0
+            else:
+                size += item
+        return (*found, (size, 0))
 
     def format(self, mask: int, lengths: tuple[int, ...]) -> str:
         """The struct format of a row with this mask and these list lengths, without the trailer."""
@@ -173,24 +203,73 @@ def with_trailer(body: bytes) -> bytes:
     return body + U32.pack(length if length <= PAGE else zlib.crc32(body))
 
 
+class User(Protocol):
+    """What has prepared rows for a window, and must do it anew once the window has others."""
+
+    def forget(self) -> None:
+        """Write no more of what was prepared."""
+
+
+class _NoRoom(Exception):
+    """The window is full, is being written, or was closed; nothing was appended."""
+
+
 class _Window:
     """One window: a mapped stretch of the file that takes records until it is full or closed."""
 
     def __init__(
         self, file: int, offset: int, number: int, gate: "contextlib.AbstractContextManager[Any] | None"
     ) -> None:
-        self.map = mmap.mmap(file, WINDOW_BYTES, offset=offset)
+        self._copies = mmap.mmap(file, COPIES_BYTES, offset=offset)
+        self.map = mmap.mmap(file, RECORDS_BYTES, offset=offset + COPIES_BYTES)
         self.number = number
         self._end = 0  # of its records, once it is closed
+        self.is_written = False  # behind, as a frame
+        self._lasting_bytes = 0  # at the beginning of the copies
         self._gate = gate
         self.write: Callable[[bytes], Any] = self.map.write if gate is None else self._write
         self.open()
 
-    def open(self) -> None:
-        """Take records, from the beginning."""
+    def open(self, lasting: bytes = b"") -> None:
+        """Take records, from the beginning; what is `lasting` is the first copy."""
         NUMBER.pack_into(self.map, 0, self.number, self.number ^ COMPLEMENT)
-        self._end = 0
+        self.defined: dict[str, int] = {}  # texts, in this window
+        self._users: list[User] = []
+        self._copies.seek(0)
+        self._lasting_bytes = 0
+        self.repeat(lasting)
+        self._end, self.is_written = 0, False
         self.map.seek(NUMBER.size)
+
+    def put(self, record: bytes) -> None:
+        """Append a record.
+
+        Raises:
+            _NoRoom: It was not appended.
+        """
+        try:
+            self.write(record)
+        except ValueError as error:
+            if not is_own(error):
+                raise
+            raise _NoRoom from None
+
+    def copy(self, record: bytes) -> None:
+        """Keep a record a second time, if there is room."""
+        with self._gate or contextlib.nullcontext():
+            if self._copies.tell() + len(record) <= COPIES_BYTES:
+                self._copies.write(record)
+
+    def repeat(self, lasting: bytes) -> None:
+        """Keep what is lasting before all other copies, if there are none yet."""
+        if self._copies.tell() == self._lasting_bytes:
+            self._copies[: len(lasting)] = lasting
+            self._copies.seek(len(lasting))
+            self._lasting_bytes = len(lasting)
+
+    def serve(self, user: User) -> None:
+        """Tell a user once this window takes other records."""
+        self._users.append(user)
 
     def close(self) -> memoryview:
         """Take no more records; returns those that it has, not copied."""
@@ -198,16 +277,30 @@ class _Window:
             with self._gate or contextlib.nullcontext():
                 end = self.map.tell()
                 self.map.seek(0, os.SEEK_END)  # what was appended between these calls lies behind `end`
-            while end + U32.size <= WINDOW_BYTES and (length := U32.unpack_from(self.map, end)[0]):
+            while end + U32.size <= RECORDS_BYTES and (length := U32.unpack_from(self.map, end)[0]):
                 end += length
             self._end = end
         return memoryview(self.map)[NUMBER.size : self._end]
 
-    def clear(self, number: int) -> None:
+    def copies(self) -> bytes:
+        """The copies that go into its frame."""
+        begin = 0 if self.number % LASTING_EVERY == 1 else self._lasting_bytes
+        return self._copies[begin : self._copies.tell()]
+
+    def clear(self, number: int, lasting: bytes) -> None:
         """Forget its records, which are in a frame, and take others under a new number."""
+        for user in self._users:
+            user.forget()
         self.map[NUMBER.size : self._end] = _ZEROS[: self._end - NUMBER.size]
+        self._copies[:] = _ZEROS[:COPIES_BYTES]
         self.number = number
-        self.open()
+        self.open(lasting)
+
+    def unmap(self) -> None:
+        """Give the memory back."""
+        with contextlib.suppress(BufferError):  # the trace of an error holds its records: unmapped with that
+            self.map.close()
+        self._copies.close()
 
     @property
     def used_bytes(self) -> int:
@@ -215,7 +308,7 @@ class _Window:
         try:
             return self.map.tell() - NUMBER.size
         except ValueError:  # another thread has closed the journal meanwhile
-            return WINDOW_BYTES - NUMBER.size
+            return RECORDS_BYTES - NUMBER.size
 
     def _write(self, record: bytes) -> None:
         assert self._gate is not None
@@ -226,13 +319,12 @@ class _Window:
 class Journal:
     """The journal of one process."""
 
-    def __init__(self, path: Path, header: Mapping[str, Any], strings: Mapping[str, int] | None = None) -> None:
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         """Create the file, lock it for as long as this process lives, and reserve its windows.
 
         Args:
             path: A file that does not exist yet.
             header: What holds for every event: at least run_id and writer.
-            strings: Strings already numbered by a predecessor; they keep their numbers.
 
         Raises:
             StoreFull: There is no space on the disk.
@@ -240,22 +332,25 @@ class Journal:
         self.path = path
         self.lock = threading.RLock()  # for writing windows and closing
         self.closed = False
-        self.strings = dict(strings or {})
-        self._ids = itertools.count(max(self.strings.values(), default=0) + 1)
+        self._numbers_of: dict[str, int] = {}  # texts
+        self._ids = itertools.count(1)
         self._structs: dict[tuple[int, int, tuple[int, ...]], struct.Struct] = {}
         self._numbers = itertools.count(3)  # of windows and frames
         self._draining = False
+        self._lasting = b""  # rows of the run, its environment and its first cases, and the texts that they name
         tables = [[x.table, x.version, x.fields] for x in LAYOUTS]
-        text = json.dumps({**header, "tables": tables, "window": WINDOW_BYTES}).encode()
-        start = pages(HEADER.size + len(text))
-        self._begin = self._end = start + 2 * WINDOW_BYTES  # of the frames
+        about = {**header, "tables": tables, "window": WINDOW_BYTES, "copies": COPIES_BYTES}
+        text = zlib.compress(json.dumps(about).encode(), 1)
+        self._header = HEADER.pack(HEADER_COPY, len(text), zlib.crc32(text)) + text
+        start = pages(len(self._header))
+        self._begin = self._end = start + 2 * WINDOW_BYTES + len(self._header)  # of the frames
         gate = None if getattr(sys, "_is_gil_enabled", lambda: True)() else threading.RLock()
         with _disk_errors(path):
             self._file = _create(path)
             try:
-                os.posix_fallocate(self._file, 0, self._begin)
-                os.pwrite(self._file, text, HEADER.size)
-                os.pwrite(self._file, HEADER.pack(MAGIC, len(text), zlib.crc32(text)), 0)
+                os.posix_fallocate(self._file, 0, self._end)
+                os.pwrite(self._file, MAGIC + self._header[len(MAGIC) :], 0)
+                os.pwrite(self._file, self._header, self._begin - len(self._header))
                 self._active, self._other = (
                     _Window(self._file, start + i * WINDOW_BYTES, i + 1, gate) for i in range(2)
                 )
@@ -263,50 +358,111 @@ class Journal:
                 os.close(self._file)
                 path.unlink()
                 raise
-        self.write = self._active.write  # appends a record, or raises ValueError where there is no room for it
-        for string, number in self.strings.items():
-            self._define(string, number)
+        self.write = (
+            self._active.write
+        )  # appends a record that names no text, or raises ValueError where there is no room
 
     @property
     def size_bytes(self) -> int:
         """Bytes appended so far."""
         return self._end - self._begin + self._active.used_bytes
 
-    def put(self, record: bytes) -> None:
-        """Append one record.
+    def add(self, event: Event) -> None:
+        """Append any event, whatever its table.
 
         Raises:
-            StoreFull: There is no space on the disk; the record was not written.
+            StoreFull: There is no space on the disk; nothing of the row was written.
             Closed: The journal is closed.
+            BenchError: A value does not fit its column; nothing of the row was written.
         """
         while True:
+            window = self._active
+            kept = dict[str, int]() if isinstance(event, COPIED) else None
             try:
-                self.write(record)
-                return
-            except ValueError:  # the window is full, or is being written, or closed
-                if self._make_room(record):
+                record = self._record(event, functools.partial(self._number, window, kept))
+                window.put(record)
+            except _NoRoom:
+                if self._make_room(event):
                     return
+                continue
+            break
+        if kept is not None:
+            window.copy(record)
+            lasting = b"".join([self._lasting, *itertools.starmap(_definition, kept.items()), record])
+            if len(lasting) <= LASTING_BYTES:
+                self._lasting = lasting
+                self._other.repeat(lasting)
 
-    def _make_room(self, record: bytes) -> bool:
-        """Write a window behind the file's end so that there is room for a record; whether the record went along."""
+    def prepare(self, user: User, texts: Sequence[str]) -> tuple[Callable[[bytes], Any], list[int]] | None:
+        """What a user needs to append rows that name these texts: the window's `write`, and their numbers in it.
+
+        `write` raises ValueError once the window takes no more. None where that is the case now.
+        """
+        window = self._active
+        number = window.number
+        window.serve(user)
+        try:
+            numbers = [self._number(window, None, text) for text in texts]
+        except _NoRoom:
+            return None
+        return (window.write, numbers) if window.number == number and window is self._active else None
+
+    def _number(self, window: _Window, kept: dict[str, int] | None, text: str) -> int:
+        """The number of a text, defined in the window if it is not yet, and in its copies if it is to be `kept`."""
+        defined = window.defined
+        number = defined.get(text)
+        if number is None:
+            number = self._numbered(text)
+            definition = _definition(text, number)
+            window.put(definition)
+            if len(text) <= REMEMBERED_LENGTH:
+                defined[text] = number
+            if len(text) <= REMEMBERED_LENGTH or kept is not None:
+                window.copy(definition)
+        if kept is not None:
+            kept[text] = number
+        return number
+
+    def _numbered(self, text: str) -> int:
+        number = self._numbers_of.get(text)
+        if number is None:
+            number = next(self._ids)
+            if len(text) <= REMEMBERED_LENGTH and len(self._numbers_of) < REMEMBERED_STRINGS:
+                self._numbers_of[text] = number
+        return number
+
+    def _alone(self, event: Event) -> bytes:
+        """An event with the definitions of all texts that it names."""
+        definitions: list[bytes] = []
+
+        def define(text: str) -> int:
+            definitions.append(_definition(text, number := self._numbered(text)))
+            return number
+
+        record = self._record(event, define)
+        return b"".join([*definitions, record])
+
+    def _make_room(self, event: Event) -> bool:
+        """Write a window behind the file's end so that there is room for an event; whether the event went along."""
         with self.lock:
             self._check_open()
+            blob = self._alone(event)
             if self._draining:  # by this thread, which a signal handler or a tracer has interrupted
-                self._write_frame(next(self._numbers), record)
+                self._write_frame(next(self._numbers), blob)
                 return True
-            if len(record) > WINDOW_BYTES - NUMBER.size:
-                self.drain(record)
+            if len(blob) > RECORDS_BYTES - NUMBER.size:
+                self.drain(blob)
                 return True
-            if not self._has_room(record):
+            if not self._has_room(blob):
                 try:
                     self.drain()
                 except StoreFull:
-                    if not self._has_room(record):  # nor in the other window
+                    if not self._has_room(blob):  # nor in the other window
                         raise
             return False
 
     def _has_room(self, record: bytes) -> bool:
-        return self._active.used_bytes + len(record) <= WINDOW_BYTES - NUMBER.size
+        return self._active.used_bytes + len(record) <= RECORDS_BYTES - NUMBER.size
 
     def drain(self, extra: bytes = b"") -> None:
         """Write the records of the window, and one too large for it, as a frame; appends go to the other window meanwhile.
@@ -330,22 +486,24 @@ class Journal:
                     self.write = self._active.write
                     self._flush(self._other, extra)
             finally:
+                self.write = self._active.write
                 self._draining = False
 
     def _flush(self, window: _Window, extra: bytes = b"") -> None:
         self._check_there()
-        with window.close() as records:
-            self._write_frame(window.number, records, extra)
-        window.clear(next(self._numbers))
+        if not window.is_written:
+            with window.close() as records:
+                self._write_frame(window.number, b"".join([records, extra]) if extra else records, window.copies())
+            window.is_written = True
+        window.clear(next(self._numbers), self._lasting)
 
-    def _write_frame(self, number: int, *records: "bytes | memoryview") -> None:
-        length = sum(map(len, records))
-        offset, end = self._end, self._end + FRAME_HEADER.size + length
+    def _write_frame(self, number: int, records: "bytes | memoryview", copies: bytes = b"") -> None:
+        blobs = [*([self._header] if number % HEADER_EVERY == 0 else []), *frame(number, records, copies)]
+        offset, end = self._end, self._end + sum(map(len, blobs))
         self._end = end  # at once: a signal handler may write another one
         try:
             with _disk_errors(self.path):
-                head = FRAME_HEADER.pack(FRAME, number, length, checksum(number, *records))
-                _write_all(self._file, [head, *records], offset)
+                _write_all(self._file, blobs, offset)
         except BaseException:
             if self._end == end:
                 self._end = offset
@@ -375,20 +533,6 @@ class Journal:
         self._release()
         raise Closed(f"{self.path} was removed")
 
-    def string(self, text: str) -> int:
-        """The number of a string in this journal, defined now if it is new."""
-        number = self.strings.get(text)
-        if number is None:
-            number = next(self._ids)
-            self._define(text, number)
-            if len(text) <= REMEMBERED_LENGTH and len(self.strings) < REMEMBERED_STRINGS:
-                self.strings[text] = number
-        return number
-
-    def _define(self, text: str, number: int) -> None:
-        encoded = text.encode("utf-8", "backslashreplace")  # of a file name that is no UTF-8, say
-        self.put(with_trailer(HEAD.pack(SMALLEST + len(encoded), STRING, number) + encoded))
-
     def struct(self, kind: int, mask: int, lengths: tuple[int, ...] = ()) -> struct.Struct:
         """The packer of one shape of row, without its trailer, made once."""
         key = (kind, mask, lengths)
@@ -399,33 +543,9 @@ class Journal:
             packer = self._structs[key] = struct.Struct(LAYOUTS[kind].format(mask, lengths))
         return packer
 
-    def append(self, kind: int, mask: int, lengths: tuple[int, ...], values: list[Any]) -> None:
-        """Append one row: `values` are the present fields flattened, strings as numbers.
-
-        Raises:
-            StoreFull: There is no space on the disk; nothing of the row was written.
-            Closed: The journal is closed.
-            BenchError: A number does not fit its column; nothing of the row was written.
-        """
-        packer = self.struct(kind, mask, lengths)
-        try:
-            body = packer.pack(packer.size + U32.size, kind, mask, *values)
-        except Exception as error:  # whatever a value's own __index__ or __float__ raises
-            raise BenchError(
-                f"cannot record in table {LAYOUTS[kind].table}: {error}. Integers must fit 64 bits."
-            ) from None
-        self.put(with_trailer(body))
-
-    def add(self, event: Event) -> None:
-        """Append any event, whatever its table.
-
-        Raises:
-            StoreFull: There is no space on the disk.
-            Closed: The journal is closed.
-            BenchError: A value does not fit its column.
-        """
+    def _record(self, event: Event, number_of: Callable[[str], int]) -> bytes:
         kind = KIND_OF_EVENT[type(event)]
-        mask, bit, lengths, values = 0, 1, [], []
+        mask, bit, lengths, values = 0, 1, list[int](), list[Any]()
         for name, code, nullable in LAYOUTS[kind].fields:
             value = getattr(event, name)
             if nullable:
@@ -438,16 +558,25 @@ class Journal:
                 continue
             try:
                 if code[0] == "*":
-                    items = list(map(self.string, value) if code[1] == "I" else value)
+                    items = list(map(number_of, value) if code[1] == "I" else value)
                     lengths.append(len(items))
                     values += [len(items), *items]
                 elif code == "I":
-                    values.append(self.string(value))
+                    values.append(number_of(value))
                 else:
                     values.append(value * 1000 if code == "n" else value)
             except (AttributeError, TypeError) as error:
+                if not is_own(error):
+                    raise
                 raise BenchError(f"cannot record {value!r} as {type(event).__name__}.{name}: {error}") from None
-        self.append(kind, mask, tuple(lengths), values)
+        packer = self.struct(kind, mask, tuple(lengths))
+        try:
+            return with_trailer(packer.pack(packer.size + U32.size, kind, mask, *values))
+        except (struct.error, *MISFITS) as error:
+            if not is_own(error):
+                raise
+            table = LAYOUTS[kind].table
+            raise BenchError(f"cannot record in table {table}: {error}. Integers must fit 64 bits.") from None
 
     def sync(self) -> None:
         """Return when everything appended so far would survive power loss; the file's time says that its writer lives.
@@ -475,9 +604,10 @@ class Journal:
             with contextlib.suppress(StoreFull, Closed):  # then they are read from the windows, or from a copy
                 for window in windows:
                     with window.close() as records:
-                        if records:
+                        if records and not window.is_written:
                             self._check_there()
-                            self._write_frame(window.number, records)
+                            self._write_frame(window.number, records, window.copies())
+                            window.is_written = True
             self._release()
 
     def abandon(self) -> None:
@@ -490,17 +620,48 @@ class Journal:
             return
         self.closed = True
         for window in (self._active, self._other):
-            with contextlib.suppress(BufferError):  # the trace of an error holds its records: unmapped with that
-                window.map.close()
+            window.unmap()
         os.close(self._file)
 
 
-def checksum(number: int, *records: "bytes | memoryview") -> int:
-    """The CRC-32 of a frame's number and records."""
-    found = zlib.crc32(U64.pack(number))
-    for each in records:
-        found = zlib.crc32(each, found)
-    return found
+def is_own(error: BaseException) -> bool:
+    """Whether a C function that was called here, or by the recorder, raised it; no signal handler, tracer or foreign class."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") in (__name__, f"{__package__}.recorder")
+
+
+def _definition(text: str, number: int) -> bytes:
+    encoded = text.encode("utf-8", "backslashreplace")  # of a file name that is no UTF-8, say
+    return with_trailer(HEAD.pack(SMALLEST + len(encoded), STRING, number) + encoded)
+
+
+def frame(number: int, records: "bytes | memoryview", copies: bytes = b"") -> "list[bytes | memoryview]":
+    """A frame, in the pieces to write one after the other."""
+    table = checksums(records) + checksums(copies)
+    numbers = number, len(records), len(copies)
+    crc = head_checksum(*numbers, table)
+    return [
+        FRAME_HEAD.pack(FRAME, *numbers, crc),
+        table,
+        records,
+        copies,
+        table,
+        FRAME_HEAD.pack(FRAME_END, *numbers, crc),
+    ]
+
+
+def checksums(data: "bytes | memoryview") -> bytes:
+    """The CRC-32 of each page."""
+    with memoryview(data) as view:
+        found = [zlib.crc32(view[at : at + PAGE]) for at in range(0, len(view), PAGE)]
+    return struct.pack(f"<{len(found)}I", *found)
+
+
+def head_checksum(number: int, records: int, copies: int, table: bytes) -> int:
+    """The CRC-32 of a frame's head and table."""
+    return zlib.crc32(table, zlib.crc32(struct.pack("<QII", number, records, copies)))
 
 
 def pages(count: int) -> int:

@@ -1,6 +1,8 @@
 """Loading: the event log into the warehouse.
 
 Deleting the warehouse loses nothing: the next load, or `rebuild`, derives it again.
+
+This file is long because a load is one piece: what is sealed, known, left out and noted.
 """
 
 import contextlib
@@ -52,6 +54,7 @@ class Loaded:
 
     recovered: list[Path] = field(default_factory=list)  # journals of dead writers that were sealed
     unchecked_bytes: int = 0  # of their newest events, which have no checksum: the writer was killed before it made one
+    emptied: list[str] = field(default_factory=list)  # sentences on journals that held nothing, and were removed
     rows: dict[str, int] = field(default_factory=dict)  # table -> events loaded
     files: int = 0
     rebuilt: bool = False
@@ -59,19 +62,20 @@ class Loaded:
     unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
 
     @property
-    def unchecked(self) -> list[str]:
-        """A sentence on what was recovered without a checksum, if anything was."""
+    def recovery_notes(self) -> list[str]:
+        """Sentences on what was recovered without a checksum, and on journals that held nothing, if there were any."""
         if not self.unchecked_bytes:
-            return []
+            return self.emptied
         return [
+            *self.emptied,
             f"{self.unchecked_bytes:,} bytes of what was recovered are unchecked: their process was killed before it wrote a"
-            " checksum, so a value that the disk changed there would not be noticed"
+            " checksum, so a value that the disk changed there would not be noticed",
         ]
 
     @property
     def notes(self) -> list[str]:
         """What every command says of it: what was left out, and what nothing checked."""
-        return [*self.left_out.sentences().values(), *self.unchecked]
+        return [*self.left_out.sentences().values(), *self.recovery_notes]
 
 
 def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force: bool = False) -> Loaded:
@@ -141,7 +145,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
     loaded = Loaded()
     loaded.recovered, problems = log.recover(force=force)
     loaded.left_out |= problems
-    loaded.unchecked_bytes = log.unchecked_bytes
+    loaded.unchecked_bytes, loaded.emptied = log.unchecked_bytes, log.emptied
     known = None if anew else _known(store)
     listed, unreadable = log.listing()
     loaded.left_out |= unreadable

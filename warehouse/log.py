@@ -31,10 +31,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from . import environment, journal_reader, schema
+from . import environment, schema
 from .errors import BenchError
 from .events import TABLES, ArchivedRun, Event, Source
 from .files import check_regular, cure, exit_code, make_folder, open_file, read_json, remove, sync, take_after_folder
+from .journals.parts import NeverBegun, Unreadable, header_of
+from .journals.reader import DamagedJournal, read
 from .schema import literal, quote
 from .sealing import seal_journal
 from .secrets import without_secrets
@@ -88,6 +90,7 @@ class EventLog:
         """The log of `store`, which need not exist yet."""
         self.store = store
         self.unchecked_bytes = 0  # of events that were sealed here, and have no checksum: their writers were killed
+        self.emptied: list[str] = []  # sentences on journals that held nothing and were removed here
 
     def files(self) -> list[LogFile]:
         """Every published file, by table and name; names that are not the log's own are left out."""
@@ -183,7 +186,7 @@ class EventLog:
         except FileNotFoundError:
             return True
         except OSError as error:
-            raise journal_reader.Unreadable(f"cannot be opened: {error.strerror}.") from error
+            raise Unreadable(f"cannot be opened: {error.strerror}.") from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,13 +202,17 @@ class EventLog:
 
     def _seal(self, path: Path) -> None:
         try:
-            contents = journal_reader.read(path)
-        except journal_reader.NeverBegun:
+            contents = read(path)
+        except NeverBegun:
             _drop(path)
+            self.emptied.append(
+                f"{path.name} held no events and was removed: the system lost power, or its process was killed, before it had a"
+                " header"
+            )
             return
         for layout in contents.layouts:
             if layout.table not in TABLES:
-                raise journal_reader.Unreadable(
+                raise Unreadable(
                     f"holds table {layout.table!r}, which this bench does not know. Update bench to seal it."
                 )
         with as_bench_error("of a journal", self.store.events):
@@ -220,11 +227,11 @@ class EventLog:
             sync(self.store.damaged)
             sync(path.parent)
         except OSError as error:
-            raise journal_reader.DamagedJournal(
+            raise DamagedJournal(
                 f"is damaged ({'; '.join(contents.damage)}). What could be read is in the log; the whole file stays where it "
                 f"is, because {self.store.damaged} cannot take it: {error.strerror}"
             ) from error
-        raise journal_reader.DamagedJournal(
+        raise DamagedJournal(
             f"is damaged ({'; '.join(contents.damage)}). What could be read is in the log; the whole file is kept in "
             f"{self.store.damaged}"
         )
@@ -240,6 +247,10 @@ class EventLog:
     def abandoned(self) -> Iterator[Path]:
         """Journals that wait to be sealed, their writers gone."""
         return filter(_is_abandoned, self.journals())
+
+    def being_written(self) -> list[Path]:
+        """Journals whose writers are alive, as far as this machine can tell. Others that are not sealed cannot be."""
+        return [path for path in self.journals() if not _is_abandoned(path)]
 
     def is_unfinished(self) -> bool:
         """Whether a journal waits to be sealed, its writer gone, or archived files to be removed."""
@@ -268,7 +279,7 @@ class EventLog:
             try:
                 if self.seal(path, force=force):
                     sealed.append(path)
-            except (journal_reader.Unreadable, journal_reader.DamagedJournal) as error:
+            except (Unreadable, DamagedJournal) as error:
                 left_out[path.name] = str(error)
         return sealed, left_out
 
@@ -328,7 +339,7 @@ def _drop(path: Path) -> None:
     try:
         path.unlink()
     except OSError as error:  # it is another user's
-        raise journal_reader.Unreadable(f"is sealed and cannot be removed: {error.strerror}.") from error
+        raise Unreadable(f"is sealed and cannot be removed: {error.strerror}.") from error
 
 
 def _is_abandoned(path: Path) -> bool:
@@ -348,7 +359,7 @@ def is_foreign(path: Path) -> bool:
     A lock is worth nothing there: on some shared disks each machine sees its own locks only. A writer touches its journal
     every few seconds, so one that is older is taken for dead.
     """
-    header = journal_reader.header_of(path)
+    header = header_of(path)
     ours = all(header.get(key, value) == value for key, value in environment.machine().items())
     with contextlib.suppress(OSError):
         return not ours and time.time() - path.stat().st_mtime < STALE_S

@@ -14,6 +14,7 @@ This file is long because the fast paths repeat what the general path does, with
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -31,13 +32,27 @@ from .._version import __version__
 from . import environment, events
 from .errors import BenchError, UnknownName
 from .events import Event, Instant, as_json
-from .journal import ABSENT_FLOAT, ABSENT_INT, KIND_OF_EVENT, LAYOUTS, NARROW_CHUNK, PAGE, ROTATE_BYTES, Closed, Journal
+from .journal import (
+    ABSENT_FLOAT,
+    ABSENT_INT,
+    KIND_OF_EVENT,
+    LAYOUTS,
+    MISFITS,
+    NARROW_CHUNK,
+    PAGE,
+    ROTATE_BYTES,
+    Closed,
+    Journal,
+    is_own,
+)
 from .secrets import masked_command, masked_parameters, without_secrets
 from .settings import setting
 from .shared_runs import announce_to_children, find_shared_run
 from .store import Store
 
 SYNC_SECONDS = 5.0
+
+REFUSALS = (struct.error, *MISFITS)  # by `struct`, and by the window
 
 _clock = time.perf_counter_ns
 _now = time.time_ns
@@ -171,7 +186,7 @@ class Run:
         _open_runs.add(self)
         _start_syncing()
 
-    def _open(self, strings: Mapping[str, int] | None = None) -> Journal:
+    def _open(self) -> Journal:
         path = self.store.journals / f"{uuid7()}.journal"
         header = {
             "run_id": self.run_id,
@@ -180,7 +195,7 @@ class Run:
             "bench": __version__,
             **environment.machine(),
         }
-        return Journal(path, header, strings)
+        return Journal(path, header)
 
     def case(
         self,
@@ -254,7 +269,7 @@ class Run:
                 continue
 
     def _current(self) -> Journal:
-        """The journal to write to, a new one if the last is long enough; strings keep their numbers."""
+        """The journal to write to, a new one if the last is long enough."""
         journal = self._journal
         if not journal.closed and journal.size_bytes < ROTATE_BYTES:
             return journal
@@ -262,7 +277,7 @@ class Run:
             if self._closed:
                 raise BenchError(f"run {self.run_id} is closed: begin another with bench.run()")
             if journal is self._journal:
-                following = self._open(journal.strings)
+                following = self._open()
                 journal, self._journal = self._journal, following  # a signal handler may have come here meanwhile
                 self._rotated.append(journal)
                 journal.close()
@@ -307,8 +322,9 @@ class Run:
                 token_budget, kv_cache_usage, now, line, length,
             ))  # fmt: skip
             return
-        except Exception:  # a value does not fit, or the window is full: the slow path knows what to do
-            pass
+        except REFUSALS as error:  # a value does not fit, or the window is full: the slow path knows what to do
+            if not is_own(error):
+                raise
         fields = {
             "batch_id": batch_id, "schedule_ms": schedule_ms, "model_run_ms": model_run_ms, "step_ms": step_ms,
             "waiting": waiting, "running": running, "prefill": prefill, "decode": decode, "token_budget": token_budget,
@@ -389,19 +405,32 @@ class Run:
             self.close(status, f"{kind.__name__}: {error}" if str(error) else kind.__name__)
 
 
+# Metric, phase and loops of no timing, and what follows.
+_NOTHING: tuple[Any, Any, Any, Callable[[bytes], Any], bytes] = object(), None, None, bytes, b""
+
+# Unit, direction, statistic and phase of a metric; what appends its row, what packs it, and three parts of that.
+_LastMetric = tuple[
+    str | None, str | None, str | None, str | None,
+    tuple[Callable[[bytes], Any], Callable[..., bytes], bytes, bytes, int],
+]  # fmt: skip
+_NO_METRIC: Any = (object(),)
+
+
 class Case:
     """One cell of a plan, to attach samples to; get it from `Run.case`."""
 
-    __slots__ = ("_last", "_run", "_samples", "case_id")
+    __slots__ = ("_has_samples", "_last", "_metrics", "_run", "_samples", "case_id")
 
     def __init__(self, run: Run, case_id: str) -> None:
         """Attach to a run; `Run.case` is how to get here."""
         self._run = run
         self.case_id = case_id
         self._samples = itertools.count()
-        # Metric, phase, loops and journal of the last timing, and what the row of one like it begins with. One attribute, so
-        # that threads which share the case see values that belong together.
-        self._last: tuple[str, str, int, Journal, bytes] = ("", "", 0, run._journal, b"")
+        self._has_samples = False
+        # Metric, phase and loops of the last timing, what appends the row of one like it, and what that begins with. One
+        # attribute, so that threads which share the case see values that belong together.
+        self._last: tuple[str, str, int, Callable[[bytes], Any], bytes] = _NOTHING
+        self._metrics: dict[str, _LastMetric] = {}  # by name
 
     def __repr__(self) -> str:
         return f"<case {self.case_id} of run {self._run.run_id}>"
@@ -444,10 +473,11 @@ class Case:
         last = self._last
         if metric is last[0] and phase is last[1] and loops == last[2] and details is None:
             try:
-                last[3].write(_PLAIN(last[4], duration_ns, sample, now, _PLAIN_BYTES))
+                last[3](_PLAIN(last[4], duration_ns, sample, now, _PLAIN_BYTES))
                 return
-            except Exception:  # a value does not fit, or the window is full: the slow path knows what to do
-                pass
+            except REFUSALS as error:  # a value does not fit, or the window is full: the slow path knows what to do
+                if not is_own(error):
+                    raise
         self._timing(metric, phase, duration_ns, loops, sample, now, details)
 
     def _timing(
@@ -467,14 +497,21 @@ class Case:
                 loops=loops, sample=sample, recorded_at=Instant(now // 1000), **(details or {}),  # type: ignore[arg-type]
             )  # fmt: skip
         except TypeError as error:
+            if not is_own(error):
+                raise
             raise BenchError(f"cannot record this timing: {error}") from None
         self._run.emit(event)
-        if details is None:  # the next one like it may go the short way
-            journal = self._run._journal
-            with contextlib.suppress(Closed):  # by another thread, just now
-                numbers = [journal.string(text) for text in (self.case_id, metric, phase)]
-                head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers, loops)
-                self._last = metric, phase, loops, journal, head
+        self._has_samples = True
+        if details is not None:
+            return
+        if prepared := self._run._journal.prepare(self, (self.case_id, metric, phase)):  # for the next one like it
+            write, numbers = prepared
+            head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers, loops)
+            self._last = metric, phase, loops, write, head
+
+    def forget(self) -> None:
+        """Prepare the next rows anew: their texts are to be defined where they go."""
+        self._last, self._metrics = _NOTHING, {}
 
     def memory(
         self,
@@ -512,15 +549,33 @@ class Case:
         Raises:
             BenchError: `better` is something else: nobody could say what a regression is.
         """
+        now = _now()
+        last = self._metrics.get(name, _NO_METRIC)
+        if unit is last[0] and better is last[1] and statistic is last[2] and phase is last[3] and text is None:
+            try:
+                write, pack, head, middle, length = last[4]
+                write(pack(head, value, middle, now, length))
+                return
+            except REFUSALS as error:  # it is no number, or the window is full: the slow path knows what to do
+                if not is_own(error):
+                    raise
         if better not in (None, "higher", "lower"):
             raise BenchError(f"better={better!r} is no direction. Write 'higher', 'lower' or None.")
         self._run.emit(
             events.Metric(
                 run_id=self._run.run_id, case_id=self.case_id, metric=name, value=None if value is None else float(value),
                 unit=unit, better=better, statistic=statistic, phase=phase, original_value=text,
-                recorded_at=Instant(_now() // 1000),
+                recorded_at=Instant(now // 1000),
             )
         )  # fmt: skip
+        if text is None and value is not None:  # the next one of this name may go the short way
+            said = [value for value in (unit, better, statistic, phase) if value is not None]
+            if prepared := self._run._journal.prepare(self, (self.case_id, name, *said)):
+                numbers = prepared[1]
+                pack, head, length = _metric_packer(unit is None, better is None, statistic is None, phase is None)
+                middle = struct.pack(f"<{len(said)}I", *numbers[2:])
+                start = head + struct.pack("<2I", *numbers[:2])
+                self._metrics[name] = unit, better, statistic, phase, (prepared[0], pack, start, middle, length)
 
     def outcome(self, status: str, *, kind: str = "performance", **details: Any) -> None:
         """Record how the case ended.
@@ -565,7 +620,7 @@ class _Span:
         if kind is None:
             case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
             case._run._timed.add(case.case_id)
-        elif issubclass(kind, Exception) and case._last[0] == "":  # no sample of it was recorded yet
+        elif issubclass(kind, Exception) and not case._has_samples:
             case._run._raised[case.case_id] = f"{kind.__name__}: {error}" if str(error) else kind.__name__
 
 
@@ -592,6 +647,19 @@ def _chunk_packer(count: int) -> tuple[Callable[..., bytes], bytes, int]:
     if len(_chunk_packers) < 10_000:
         _chunk_packers[count] = made
     return made
+
+
+_METRIC_KIND = KIND_OF_EVENT[events.Metric]
+
+
+@functools.cache
+def _metric_packer(*absent: bool) -> tuple[Callable[..., bytes], bytes, int]:
+    """For metrics by which of unit, better, statistic and phase are absent: packer, beginning and length of the row."""
+    names = [name for name, none in zip(("unit", "better", "statistic", "phase"), absent, strict=True) if not none]
+    mask = sum(bit for name, bit in _bits(_METRIC_KIND).items() if name in ("case_id", "value", "recorded_at", *names))
+    assert LAYOUTS[_METRIC_KIND].format(mask, ()) == f"<IBIIId{'I' * len(names)}q"
+    packer = struct.Struct(f"<17sd{4 * len(names)}sqI")
+    return packer.pack, struct.pack("<IBI", packer.size, _METRIC_KIND, mask), packer.size
 
 
 # The layout of a timing without details; its first seven fields are packed once for many rows.

@@ -14,7 +14,7 @@ from . import schema
 from .events import TABLES, ScheduleChunk
 from .files import make_folder
 from .journal import TYPES, Layout
-from .journal_reader import Contents, DecodedRows, FieldValues, is_absent
+from .journals.reader import Contents, DecodedRows, FieldValues, is_absent
 
 if TYPE_CHECKING:
     import numpy as np

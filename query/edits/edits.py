@@ -9,7 +9,7 @@ from typing import Any
 from ...warehouse.changes import record_changes
 from ...warehouse.database import Warehouse
 from ...warehouse.errors import BenchError, UnknownName
-from ...warehouse.journal_reader import run_of
+from ...warehouse.journals.parts import run_of
 from ...warehouse.load import load_locked, must_exist
 from ...warehouse.log import EventLog
 from ...warehouse.store import Notify, Store
@@ -38,7 +38,7 @@ def forget(
     """
     with _locked(store, notify) as warehouse:
         runs = select_runs(warehouse, names)
-        alive = {run_of(path) for path in EventLog(store).journals()}
+        alive = {run_of(path) for path in EventLog(store).being_written()}
         if busy := next((run.run_id for run in runs if run.run_id in alive), None):
             raise BenchError(f"run {busy} is still being recorded. Forget it when it is done.")
         chosen = [run.run_id for run in runs]

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from bench.warehouse.events import EVENTS, Event, Instant, Json
-from bench.warehouse.journal_reader import Contents, FieldValues, is_absent
+from bench.warehouse.journals.reader import Contents, FieldValues, is_absent
 from hypothesis import strategies as st
 
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)

@@ -21,7 +21,7 @@ from bench.warehouse import environment
 from bench.warehouse import log as log_module
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import EVENTS, ArchivedRun, Event, Instant, RunRecord, ScheduleChunk, Source, Timing
-from bench.warehouse.journal import HEADER
+from bench.warehouse.journal import HEADER, HEADER_COPY, pages
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog, replaced, sha256
 from bench.warehouse.store import Store
@@ -144,7 +144,7 @@ def test_an_import_without_its_sources_counts_for_nothing(store: Store) -> None:
 
 
 def forged(store: Store, *changes: tuple[bytes, bytes]) -> Path:
-    """A journal as another version of bench, or a bad disk, might have left it; same lengths only."""
+    """A journal whose header another version of bench, or a bad disk, might have written so."""
     with bench.run("forged", store=store) as recorder:
         recorder.case("c").timing(7, details={"gc_collections": 3})
         recorder.flush()
@@ -152,14 +152,17 @@ def forged(store: Store, *changes: tuple[bytes, bytes]) -> Path:
         recorder._closed = True  # so that it is not sealed
         recorder._journal.close()
         recorder._journal.path.unlink()
+    magic, length, _ = HEADER.unpack_from(data)
+    text = magic + zlib.decompress(data[HEADER.size :][:length])
     for old, new in changes:
-        assert old in data and len(old) == len(new)
-        data = data.replace(old, new)
-        if new.isascii():  # a version of its own, whose checksum is right
-            magic, length, _ = HEADER.unpack_from(data)
-            data = HEADER.pack(magic, length, zlib.crc32(data[HEADER.size :][:length])) + data[HEADER.size :]
+        assert old in text
+        text = text.replace(old, new)
+    packed = zlib.compress(text[len(magic) :])
+    checksum = zlib.crc32(packed) if text.isascii() else 0
+    head = HEADER.pack(text[: len(magic)], len(packed), checksum) + packed
+    rest = data[pages(HEADER.size + length) :].replace(HEADER_COPY, bytes(len(HEADER_COPY)))
     path = store.journals / "forged.journal"
-    path.write_bytes(data)
+    path.write_bytes(head.ljust(pages(len(head)), b"\0") + rest)
     return path
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..errors import Missing, PlaceError
 from ..events import Source
-from ..journal_reader import run_of
+from ..journals.parts import run_of
 from ..log import EventLog
 from ..store import Store
 from .inventory import Holding, at_once, commit, holding, missing
@@ -150,7 +150,7 @@ def _copy(source: Place, target: Place, name: str) -> None:
 
 def artefacts(where: Place, store: Store) -> Iterator[Entry]:
     """Files that runs left beside their events; of a folder not those of runs that are still being recorded."""
-    live = {run_of(path) for path in EventLog(store).journals()} if isinstance(where, Folder) else set()
+    live = {run_of(path) for path in EventLog(store).being_written()} if isinstance(where, Folder) else set()
     for entry in where.list("artefacts"):
         match = _ARTEFACT.fullmatch(entry.name)
         if match and match[1] not in live:

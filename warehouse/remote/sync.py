@@ -47,7 +47,7 @@ def sync(
             push(source, must=True)
         copied.problems |= {name: f"{name} {why}" for name, why in left_out.items()}
     copied.problems |= {name: f"{name} {why}" for name, why in EventLog(source).listing()[1].items()}
-    if waiting := EventLog(source).journals():
+    if waiting := EventLog(source).being_written():
         copied.notes.append(
             f"{counted(len(waiting), 'journal', 'is', 'are')} still written to in {source}, and not copied"
         )

@@ -22,7 +22,7 @@ from ..database import Warehouse
 from ..errors import BenchError
 from ..events import TABLES, ArchivedRun, Environment, Instant, Json
 from ..files import publish_text
-from ..journal_reader import run_of
+from ..journals.parts import run_of
 from ..load import load_locked, must_exist
 from ..log import (
     ARCHIVING,
@@ -119,7 +119,7 @@ def archive(
             raise BenchError(f"{name} {why} Until then nobody knows what is in it, and nothing is archived.")
         log = EventLog(store)
         with Warehouse.open(store) as warehouse, log_is_read(store):
-            live = [run_of(path) for path in log.journals()]
+            live = [run_of(path) for path in log.being_written()]
             runs = warehouse.rows(_RUNS, [before, live])
             ((count,),) = warehouse.rows("SELECT count(*) FROM run_summaries")
             plan = _plan(warehouse, log.files(), [run_id for run_id, *_ in runs])

@@ -36,9 +36,9 @@ def recover(store: Store, no_wait: bool, force: bool) -> None:
 
     loaded = load(store, wait=not no_wait, notify=notify, force=force)
     log = EventLog(store)
-    alive = log.journals()
+    alive = log.being_written()
     click.echo(f"{counted(len(loaded.recovered), 'journal')} recovered, {len(alive)} still being written")
-    for sentence in loaded.unchecked:
+    for sentence in loaded.recovery_notes:
         notify(sentence)
     if foreign := [path.name for path in alive if is_foreign(path)]:
         notify(

@@ -76,7 +76,7 @@ def _check_files(log: EventLog, checked: Checked) -> None:
         checked.problems[path.name] = (
             f"{path} is damaged, and kept until you delete it; what could be read is in the log"
         )
-    for journal in log.journals():
+    for journal in log.being_written():
         checked.notes.append(f"{journal.name} is still being written")
 
 

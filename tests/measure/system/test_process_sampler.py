@@ -22,7 +22,8 @@ from bench.measure.system.process_sampler import ProcessSampler, cpu_between, sa
 from bench.measure.system.process_tree import Ended, Look, ProcessTree
 from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError
-from bench.warehouse.journal_reader import NeverBegun, read
+from bench.warehouse.journals.parts import NeverBegun
+from bench.warehouse.journals.reader import read
 from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
