@@ -1,11 +1,13 @@
 """What the columns of a table are that its mapping does not name: axes of a case, measured numbers, times, or names of rows."""
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..readers.tables import spare
+from ..readers.units import unit_of
 
 NO_VALUE = {
     "nan", "null", "none", "n/a", "#n/a", "na", "-", "inf", "+inf", "-inf", "infinity", "-infinity", "+infinity",
@@ -13,7 +15,6 @@ NO_VALUE = {
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WHOLE = re.compile(r"\d{1,18}")
-EXACT = 4  # digits of a number that was measured
 MANY = 20  # values of a column; one with more, most of which stand in one row, parts nearly every row from all others
 COUNTER = re.compile(
     r"(index|idx|iter(ation)?|step|rep(eat|etition)?|round|row|sample|trial|unnamed: \d+)s?([ _]?(id|idx|index|no|num|number))?",
@@ -23,11 +24,46 @@ IDENTIFIER = re.compile(r"(.*[ _])?(id|uuid|guid|hash)", re.IGNORECASE)
 HEXADECIMAL = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,64}")
 
 
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|%|/")
+UNITS = {  # last words of a name that are its unit -> unit
+    "ns": "ns", "us": "us", "ms": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s", "usec": "us", "msec": "ms",
+    "nsec": "ns",
+    "microseconds": "us", "milliseconds": "ms", "nanoseconds": "ns", "minutes": "min", "hours": "hours", "kb": "KB", "mb": "MB",
+    "gb": "GB", "kib": "KiB", "mib": "MiB", "gib": "GiB", "bytes": "bytes", "pct": "%", "percent": "%", "%": "%", "watts": "W",
+    "joules": "J", "gbps": "GB/s", "tflops": "TFLOPS", "gflops": "GFLOPS", "tokens/s": "tokens/s", "requests/s": "requests/s",
+    "samples/s": "samples/s", "images/s": "images/s", "items/s": "items/s", "ops/s": "ops/s", "it/s": "iterations/s",
+    "qps": "queries/s",
+    "rps": "requests/s", "tps": "tokens/s", "fps": "frames/s", "iops": "ops/s",
+}  # fmt: skip
+SECONDS = ("s", "sec", "second")
+COUNTED = {
+    "tok": "tokens", "toks": "tokens", "token": "tokens", "tokens": "tokens", "req": "requests", "reqs": "requests",
+    "requests": "requests", "samples": "samples", "imgs": "images", "images": "images", "items": "items", "ops": "ops",
+    "it": "it",
+    "its": "it",
+}  # fmt: skip
+HIGHER = {
+    "throughput", "speedup", "accuracy", "acc", "bandwidth", "goodput", "mfu", "bleu", "f1", "tflops", "gflops", "flops", "score",
+}  # fmt: skip
+LOWER = {
+    "latency", "time", "duration", "elapsed", "runtime", "walltime", "ttft", "tpot", "itl", "e2el", "ttst", "loss", "perplexity",
+    "error", "errors", "failures", "energy", "memory", "mem", "rss", "vram", "peak", "stall", "overhead",
+}  # fmt: skip
+NEITHER = {"util", "utilization", "utilisation", "usage", "power", "temp", "clock", "frequency", "occupancy"}
+STATISTIC = {"mean", "avg", "average", "median", "std", "stddev", "stdev", "p", "var", "cv", "iqr"}
+SPREAD = {"std", "stddev", "stdev", "var", "cv", "iqr"}
+CHOSEN = {"limit", "budget", "timeout", "target", "threshold", "slo", "cap"}  # words of what was set, whatever it is of
+SETUP = {  # and of what is set where no other word says that it was measured
+    "max", "min", "size", "length", "len", "count", "num", "number", "n", "interval", "batch", "seed", "block", "tile", "warmup",
+    "capacity", "total", "setting", "requested", "request", "input", "output", "prompt", "delay", "sleep",
+}  # fmt: skip
+
+
 @dataclass(slots=True)
 class OtherColumns:
     """The columns that are no axes, by what they are instead."""
 
-    measured: list[str] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)  # by `measure_of` their names
     times: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # that count rows or name them
 
@@ -45,10 +81,9 @@ def sort_columns(rows: Iterable[dict[str, Any]], used: Iterable[str]) -> OtherCo
                 texts.append(str(value))
     found = OtherColumns()
     for path, texts in columns.items():
-        if len(set(texts)) > 1 or any(map(_is_exact, texts)):
-            kind = _kind(path, texts)
-            if kind is not None:
-                getattr(found, kind).append(path)
+        kind = _kind(path, texts)
+        if kind == "measured" or (kind is not None and len(set(texts)) > 1):
+            getattr(found, kind).append(path)
     return found
 
 
@@ -60,22 +95,38 @@ def _kind(name: str, texts: Sequence[str]) -> str | None:
         unique and (all(map(HEXADECIMAL.fullmatch, texts)) or (len(set(texts)) > MANY and IDENTIFIER.fullmatch(name)))
     ):
         return "labels"
-    if all(map(NUMBER.fullmatch, texts)):
-        exact = _is_exact if not (unique and len(set(texts)) > MANY) else _is_odd
-        if 2 * sum(map(exact, texts)) > len(texts):
-            return "measured"
-    return None
+    return "measured" if measure_of(name) is not None and all(map(NUMBER.fullmatch, texts)) else None
 
 
-def _is_exact(text: str) -> bool:
-    """Whether a number has a fraction and four digits that count or more: axes, such as 0.25, are rounder than measurements."""
-    digits = re.sub(r"[eE].*|[^0-9]", "", text).strip("0")
-    return "." in text and len(digits) >= EXACT
+def measure_of(name: str) -> dict[str, str] | None:
+    """What a column holds that is measured, by its name alone: unit and better direction, where it says them; None for an axis.
+
+    The digits of the values say nothing: the same name is the same in every file.
+    """
+    words = [word.lower() for word in WORD.findall(name)]
+    unit, rest = _unit(words)
+    said = {word for word, after in itertools.pairwise([*rest, ""]) if word != "p" or after.isdecimal()}
+    measures = said & (HIGHER | LOWER | NEITHER | STATISTIC)
+    if said & CHOSEN or words == ["s"]:
+        return None
+    if not measures and (unit is None or unit_of(unit).name == "bytes" or said & SETUP):
+        return None
+    if said & SPREAD:
+        return {}
+    about = {} if unit is None else {"unit": unit}
+    if unit is None or unit_of(unit).better is None:
+        better = "higher" if said & HIGHER else "lower" if said & LOWER and not said & NEITHER else None
+        about |= {"better": better} if better else {}
+    return about
 
 
-def _is_odd(text: str) -> bool:
-    """Whether a number has a fraction, or is none that people choose: no thousands, no few times a power of two."""
-    if not WHOLE.fullmatch(text):
-        return True
-    number = int(text)
-    return len(text.strip("0")) >= EXACT and number // (number & -number) > 10 ** (EXACT - 1)
+def _unit(words: list[str]) -> tuple[str | None, list[str]]:
+    """The unit that the last words are, and the words before it."""
+    rest = [word for word in words if word not in ("/", "per")]
+    if len(rest) > 1 and rest[-1] in SECONDS and rest[-2] in COUNTED:
+        return UNITS[f"{COUNTED[rest[-2]]}/s"], rest[:-2]
+    if len(words) > 1 and rest[-1:] and rest[-1] in SECONDS and words[-2] in ("/", "per"):
+        return f"{rest[-2]}/s" if len(rest) > 1 else None, rest[:-2]
+    if rest and rest[-1] in UNITS:
+        return UNITS[rest[-1]], rest[:-1] if len(rest) > 1 else rest
+    return None, rest

@@ -24,7 +24,7 @@ from ..readers.records import Record
 from ..readers.results import Chosen, case_of
 from ..readers.text_rows import RowBlock, with_last
 from ..readers.units import SPREADS, unit_of
-from .mapping import METRICS, OF_RUN, OF_VALUE, SUFFIXES, Value
+from .mapping import METRICS, OF_RUN, OF_VALUE, SUFFIXES, Value, measured_value
 from .row_runs import PAUSE_S, RowGroup, spans_to_starts
 from .row_sql import (
     ABSENT,
@@ -81,7 +81,7 @@ class CompiledMapping:
         self._groups: dict[str, RowGroup] = {}
         self._chosen: dict[str, Chosen] = {}
         self._values = [(value, True) for value in self._mapping.values]
-        self._values += [(Value(column, {}), False) for column in reader.no_axes.measured]
+        self._values += [(measured_value(column), False) for column in reader.no_axes.measured]
         self._is_first, self._is_last = True, False  # block
         self._has_odd = False
         self._plain_runs: tuple[list[int], list[Chosen]] | None = None  # of the block: lines and runs of its plain rows

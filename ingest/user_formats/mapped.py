@@ -22,7 +22,7 @@ from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..readers.tables import TableFile, check_columns, lookup, open_table, spare
 from ..readers.units import unit_of
 from .columns import NO_VALUE, OtherColumns, sort_columns
-from .mapping import KEY, METRICS, REPEATED, SUFFIXES, Mapping, Term, Value, with_columns
+from .mapping import KEY, METRICS, REPEATED, SUFFIXES, Mapping, Term, Value, measured_value, with_columns
 from .row_runs import PAUSE_S, RunsOfRows, cell_of, text_of
 from .row_sql import COUNTS
 
@@ -218,7 +218,7 @@ class RowReader:
             said[case.case_id] = case
         for column in self.no_axes.measured:
             with contextlib.suppress(BadRecord):  # nobody asked for it
-                self._value(Value(column, {}), cells, case, moment, failed=failed)
+                self._value(measured_value(column), cells, case, moment, failed=failed)
         case.fields({column: lookup(cells, column) for column in self.no_axes.labels})
         if status is not None:
             for case in said.values():

@@ -19,6 +19,7 @@ from typing import Any
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.settings import setting
 from ..readers.units import PERCENT, unit_of
+from .columns import measure_of
 
 AXES = ("name", "suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
 OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
@@ -90,6 +91,12 @@ class Value:
     def __str__(self) -> str:
         first = f"value{Term(self.column)}" if self.melt is None else f"melt{Term(self.melt)}"
         return ",".join([first, *(f"{key}{self.about[key]}" for key in sorted(self.about))])
+
+
+def measured_value(column: str) -> Value:
+    """A column that holds measured numbers by its name, which says unit and direction, too."""
+    about = {field: Term(text, fixed=True) for field, text in (measure_of(column) or {}).items()}
+    return Value(column, about, column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from bench.ingest.command import ingest as command
 from bench.ingest.plan import SourceOptions
 from bench.ingest.readers.units import unit_of
 from bench.ingest.run import IngestReport
+from bench.ingest.user_formats.columns import measure_of
 from bench.ingest.user_formats.mapped import Mapped
 from bench.ingest.user_formats.mapping import FIELDS, parse_mapping
 from bench.ingest.user_formats.row_runs import PAUSE_S, run_starts
@@ -622,7 +623,7 @@ def test_a_column_may_have_any_name(tmp_path: Path) -> None:
 
 
 def test_a_column_of_measured_numbers_is_a_metric_and_parts_no_cases(tmp_path: Path) -> None:
-    """Round numbers are axes as before; what was chosen is said, and parameters=COLUMN chooses otherwise."""
+    """By its name; what was chosen is said, and parameters=COLUMN chooses otherwise."""
     text = "op,ms,score,dropout\na,1.5,0.91234,0.25\na,1.6,0.93417,0.25\nb,2.5,n/a,0.5\n"
     found = read(tmp_path, text, "name=op,value=ms,unit=ms")
 
@@ -639,7 +640,10 @@ def test_a_column_of_measured_numbers_is_a_metric_and_parts_no_cases(tmp_path: P
 
 COLUMNS: dict[str, tuple[Sequence[Any], str]] = {  # values by row, and what they are
     "power": ([f"{row % 7}{row}.5" for row in range(40)], "metric"),
-    "tokens": ([row * 7919 + 1001 for row in range(40)], "metric"),
+    "tokens": ([row * 7919 + 1001 for row in range(40)], "parameters"),
+    "gpu_util": ([90 + row % 8 for row in range(40)], "metric"),
+    "timeout_ms": ([row % 4 * 100 for row in range(40)], "parameters"),
+    "cache_mb": ([f"{row % 7}{row}.25" for row in range(40)], "parameters"),
     "size": ([1 << row for row in range(40)], "parameters"),
     "count": ([(row + 1) * 1000 for row in range(40)], "parameters"),
     "rate": ([row % 8 / 4 for row in range(40)], "parameters"),
@@ -654,8 +658,8 @@ COLUMNS: dict[str, tuple[Sequence[Any], str]] = {  # values by row, and what the
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_a_column_that_nobody_names_is_an_axis_if_people_choose_its_values(tmp_path: Path, column: str) -> None:
-    """Sweeps stay axes, though nearly every row has another value; nothing of a column is lost."""
+def test_the_name_of_a_column_says_what_it_is_where_the_mapping_does_not(tmp_path: Path, column: str) -> None:
+    """Never the digits of its values; sweeps stay axes, though nearly every row has another value. Nothing is lost."""
     values, becomes = COLUMNS[column]
     text = f"op,ms,{column}\n" + "".join(f"a,1.5,{value}\n" for value in values)
     found = read(tmp_path, text, "name=op,value=ms,unit=ms")
@@ -697,3 +701,33 @@ def test_a_negative_duration_is_a_reject(tmp_path: Path) -> None:
 
     assert [reject.reason for reject in found.of(Reject)] == ['ms is "-1.5", and no duration is negative']
     assert (found.tally.loaded, read(tmp_path, "op,v\na,-1.5\n", "name=op,value=v").tally.loaded) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mean_ttft_ms", {"unit": "ms"}), ("p99_ttft_ms", {"unit": "ms"}), ("tok_s", {"unit": "tokens/s"}),
+        ("tokens_per_sec", {"unit": "tokens/s"}), ("req/s", {"unit": "requests/s"}), ("gpu_util", {}),
+        ("peak_memory_mb", {"unit": "MB", "better": "lower"}), ("outputThroughput", {"better": "higher"}), ("std_ms", {}),
+        ("val_loss", {"better": "lower"}), ("us", {"unit": "us"}), ("TFLOPS", {"unit": "TFLOPS", "better": "higher"}),
+        ("gpu_power_watts", {"unit": "W"}), ("max_latency_ms", {"unit": "ms"}), ("isl", None), ("conc", None), ("s", None),
+        ("timeout_s", None), ("cache_mb", None), ("batch_size", None), ("top_p", None), ("learning_rate", None),
+        ("request_rate", None), ("max_tokens", None), ("slo_ttft_ms", None), ("memory_limit_gb", None), ("temperature", None),
+        ("warmup_ms", None), ("", None),
+    ],
+)  # fmt: skip
+def test_unit_and_direction_of_a_column_by_its_name(name: str, expected: dict[str, str] | None) -> None:
+    """Words of what people choose beat units; a spread has no better direction."""
+    assert expected == measure_of(name)
+
+
+def test_the_same_mapping_gives_the_same_columns_for_every_file(tmp_path: Path) -> None:
+    """Of two nights one has fractions that end in 0, and constants where the other has none: all cases meet."""
+    mapping, found = "name=model,value=tok_s,unit:=tokens/s", []
+    for rows in ("big,4,52.50,97\nbig,16,82.10,98\n", "big,4,52.81,96\nbig,16,82.55,96\n"):
+        text = "model,conc,mean_ttft_ms,gpu_util,tok_s\n" + "".join(f"{row},410.5\n" for row in rows.split())
+        found.append(read(tmp_path, text, mapping))
+
+    assert axes(found[0]) == axes(found[1])
+    assert [{m.metric for m in each.of(Metric)} for each in found] == [{"tok_s", "gpu_util"}, {"tok_s", "gpu_util"}]
+    assert [{t.metric for t in each.of(Timing)} for each in found] == [{"mean_ttft_ms"}, {"mean_ttft_ms"}]
