@@ -19,7 +19,7 @@ from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
 from .progress import IngestProgress
 from .readers.files import FileLocation, find_files, is_circle, left_below, read_head
-from .readers.unrecognised import READABLE, describe, is_whole_json
+from .readers.unrecognised import READABLE, describe, is_begun_json
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
@@ -292,7 +292,7 @@ def _look(
     head = read_head(path)
     kind = forced or place.below or _recognise(head)
     begun = b"\n" not in head.data and head.data[:1] == b"{" and len(head.data) < MAX_LINE_BYTES
-    if kind is None and begun and not is_whole_json(head.data):
+    if kind is None and begun and is_begun_json(head.data):
         plan.notes.append(f"{path} has no complete line yet; it is left for when its writer is done")
         return None
     if kind is None:

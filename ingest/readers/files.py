@@ -140,11 +140,14 @@ def read_head(path: Path) -> Head:
 
 
 def _beginning(path: Path) -> bytes:
-    """The first 64 KiB of what is packed, or what of it can be unpacked."""
-    data = b""
+    """The first 64 KiB of what is packed, more where the first line is longer, or what of it can be unpacked."""
+    data = bytearray()
     with contextlib.suppress(PackingError):
         for piece in unpacked(path):
+            begins = len(data)
             data += piece
-            if len(data) >= HEAD_BYTES:
+            if len(data) >= MAX_LINE_BYTES or (
+                len(data) >= HEAD_BYTES and data.find(b"\n", 0 if begins < HEAD_BYTES else begins) >= 0
+            ):
                 break
-    return data[:HEAD_BYTES]
+    return bytes(data[: max(HEAD_BYTES, data.find(b"\n") + 1 or len(data))])

@@ -21,6 +21,8 @@ UNPACKED_BYTES = 64 << 30  # of a packed document
 BETWEEN = re.compile(rb"\}\s*,\s*\{")
 BETWEEN_TEXT = re.compile(BETWEEN.pattern.decode())
 BLANK = re.compile(r"[\s,]*")
+ELEMENT = 1 << 12  # characters that most elements are shorter than
+LONGEST_WORD = 16  # characters of -Infinity, or of an escape, which may be cut
 LOOK_BACK = 1 << 16  # bytes in which the end of a block is looked for first
 
 
@@ -68,27 +70,21 @@ class JsonArray:
     def elements(self, block: bytes) -> Iterator[Any]:
         """The elements of a block, exactly; what is none is Torn."""
         text, at = block.decode("utf-8", "surrogateescape"), 0
-        decoder = json.JSONDecoder()
         while (at := past(BLANK, text, at)) < len(text):
             if text[at] == "]":
                 self._is_closed = True
                 self._around.append(_encode(text[at:]) + self._rest)
                 return
             try:
-                value, at = decoder.raw_decode(text, at)
-            except (ValueError, RecursionError) as error:
+                value, at = _element(text, at)
+            except _NotOne as error:
                 following = BETWEEN_TEXT.search(text, at)
                 more_to_come = self._rest or not self._at_end
-                if (
-                    (following is None or _wants_more(error, text))
-                    and more_to_come
-                    and len(text) - at <= MAX_LINE_BYTES
-                ):
+                if (following is None or error.wants_more) and more_to_come and len(text) - at <= MAX_LINE_BYTES:
                     self._rest, self._is_torn = _encode(text[at:]) + self._rest, True
                     return
                 end = following.start() + 1 if following else len(text)
-                deep = isinstance(error, RecursionError)
-                yield Torn(text[at:end], "nested too deeply" if deep else f"not valid JSON: {error}")
+                yield Torn(text[at:end], str(error))
                 at = end
             else:
                 yield value
@@ -134,10 +130,43 @@ def _last_end(block: bytes) -> int | None:
         back *= 16
 
 
-def _wants_more(error: Exception, text: str) -> bool:
-    """Whether a text that cannot be parsed may be the beginning of a valid one."""
-    at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip())
-    return at_end or str(error).startswith("Unterminated")
+class _NotOne(Exception):
+    """There is no element here; the message is the reason, the same for all that are wrong in the same way."""
+
+    def __init__(self, reason: str, *, wants_more: bool) -> None:
+        super().__init__(reason)
+        self.wants_more = wants_more  # whether it may be the beginning of one
+
+
+def _element(text: str, at: int) -> tuple[Any, int]:
+    """The element at a place, and where it ends.
+
+    Python's error counts the lines of all that it was given, so it is given a short piece, and a longer one where that
+    ends too early: the time of many bad elements would be quadratic otherwise.
+
+    Raises:
+        _NotOne: There is none.
+    """
+    size = ELEMENT
+    while True:
+        piece, is_last = text[at : at + size], at + size >= len(text)
+        try:
+            value, end = _decoder.raw_decode(piece)
+        except json.JSONDecodeError as error:
+            at_end = error.pos >= len(piece.rstrip()) or error.msg.startswith("Unterminated")
+            if is_last or not (at_end or error.pos > len(piece) - LONGEST_WORD):
+                raise _NotOne(f"not valid JSON: {error.msg}", wants_more=is_last and at_end) from None
+        except ValueError as error:  # a number of thousands of digits
+            raise _NotOne(f"not valid JSON: {error}", wants_more=False) from None
+        except RecursionError:
+            raise _NotOne("nested too deeply", wants_more=False) from None
+        else:
+            if is_last or end < len(piece):  # else it may be the beginning of a longer number
+                return value, at + end
+        size *= 4
+
+
+_decoder = json.JSONDecoder()
 
 
 def past(pattern: re.Pattern[str], text: str, at: int) -> int:

@@ -16,6 +16,8 @@ NEAREST = 3  # formats that are named
 SHOWN = 12  # keys that are
 ZIP = b"PK\x03\x04"
 PICKLE = re.compile(rb"\x80[\x02-\x05][\x95\]}(c]", re.DOTALL)
+CUT = re.compile(r"\s*|[.]|[eE][+-]?")  # what is left where a value or a number is cut
+LONGEST_ESCAPE = 6
 TIMER = b"torch.utils.benchmark"
 LOOKED_AT = 1 << 12  # bytes of a pickle, which names early what it holds
 TO_JSON = (
@@ -85,13 +87,24 @@ def _describe_pickle(head: Head) -> str | None:
     return f'{what}. If you trust who made it, write its measurements as JSON: python -c "{TO_JSON % load}" {path} > times.json'
 
 
-def is_whole_json(data: bytes) -> bool:
-    """Whether a line is a JSON value, and no part of one whose writer is not done."""
+def is_begun_json(data: bytes) -> bool:
+    """Whether a line is the beginning of a JSON value, whose writer is not done: neither a whole one nor a broken one."""
+    text = data.decode("utf-8", "ignore")  # a character may be cut
     try:
-        json.loads(data, strict=False)
+        json.loads(text, strict=False)
+    except json.JSONDecodeError as error:
+        rest = text[error.pos :]
+        in_text = error.msg.startswith("Unterminated") or (
+            error.msg.startswith("Invalid") and len(rest) < LONGEST_ESCAPE
+        )
+        return in_text or CUT.fullmatch(rest) is not None or _is_word(rest)
     except (ValueError, RecursionError):
         return False
-    return True
+    return False
+
+
+def _is_word(rest: str) -> bool:
+    return any(word.startswith(rest) for word in ("true", "false", "null", "NaN", "Infinity", "-Infinity"))
 
 
 def _top_keys(head: Head) -> str:

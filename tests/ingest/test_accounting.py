@@ -1,5 +1,7 @@
 """Files of one ingest are planned like those of several, and every line that was read is in one of the counts."""
 
+import gzip
+import json
 import random
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from bench.ingest.format import Tally
 from bench.ingest.formats.scheduler import SchedulerSteps
 from bench.ingest.plan import SourceOptions
 from bench.ingest.run import ingest
+from bench.ingest.user_formats.mapped import Mapped
+from bench.ingest.user_formats.mapping import parse_mapping
 from bench.ingest.user_formats.pattern import Pattern
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Exit
@@ -106,3 +110,34 @@ def test_lines_that_no_pattern_matches_are_counted(load: Load, rows: Rows, tmp_p
 
     assert (line.lines, line.loaded, line.left_out) == (4, 2, 2)
     assert rows("SELECT lines, loaded, known, left_out FROM source_files") == [(4, 2, 0, 2)]
+
+
+def test_a_packed_file_whose_lines_are_megabytes_long(load: Load, tmp_path: Path) -> None:
+    """Its complete lines stayed unread: its first 64 KiB hold no line end, which was taken for a writer at work."""
+    path = tmp_path / "long.jsonl.gz"
+    long = "x" * (1 << 20)
+    with gzip.open(path, "wt", compresslevel=1) as file:
+        file.writelines(json.dumps({"name": "a", "value": number, "log": long}) + "\n" for number in range(3))
+    with pytest.raises(BenchError, match=r"long.jsonl.gz is JSON with the keys name, value, log"):
+        load(path)
+    mapped = SourceOptions(own=Mapped(parse_mapping(["name=name,value=value,ignore=log"])))
+    assert load(path, sources=mapped).lines[0].loaded == 3
+
+
+@pytest.mark.parametrize(
+    "broken", ['{"a":' * 200_000, '{"a":' * 100_000 + "x" + "}" * 100_000, '{"a": 1} b', '{"a": 1, b: 2}']
+)
+def test_a_broken_document_is_no_line_that_is_being_written(load: Load, tmp_path: Path, broken: str) -> None:
+    """One nested 200,000 times ended with 0 and "no complete line yet"."""
+    (tmp_path / "deep.json").write_text(broken)
+    with pytest.raises(BenchError, match=r"(?s)nothing in .*deep\.json is recognised"):
+        load(tmp_path / "deep.json")
+
+
+def test_every_part_of_a_line_waits_for_its_writer(load: Load, tmp_path: Path) -> None:
+    """Wherever the line is cut, also within a word, an escape and a character."""
+    data = json.dumps({"a": True, "n": [None, -1.5e-7, "\\é\n\u2028"], "é": {"x": False}}, ensure_ascii=False).encode()
+    for end in range(1, len(data)):
+        (tmp_path / "log").write_bytes(data[:end])
+        (note,) = load(tmp_path / "log").notes
+        assert "no complete line yet" in note
