@@ -1,5 +1,6 @@
 """Commands that ask: sql, views, speedups, runs, configs, cases, sources, rejects."""
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -246,22 +247,30 @@ def speedups(
 @configs_option
 @limit_option
 @click.option("--forgotten", is_flag=True, help="List the runs that were forgotten, the last one first.")
+@click.option("--live", is_flag=True, help="List the runs that are being recorded now, with what they have so far.")
 @wide_option
 @format_option
 @store_option
-def runs(configs: Sequence[str], limit: int | None, forgotten: bool, fmt: str, store: Store) -> None:
+def runs(configs: Sequence[str], limit: int | None, forgotten: bool, live: bool, fmt: str, store: Store) -> None:
     """List runs, newest first.
 
     \b
         bench list runs
         bench list runs --configs main --limit 5
+        bench list runs --live
     """
     if forgotten:
         order = "forgotten_runs.forgotten_at DESC, run_id"
         _list(store, "forgotten_runs", {"config": configs}, fmt, order=order, limit=limit)
         return
     order = "run_summaries.began_at DESC NULLS LAST, run_id DESC"  # not the whole seconds that people are shown
-    _list(store, "run_summaries", {"config": configs}, fmt, order=order, limit=limit)
+    from ..warehouse.journals.live import live_store
+
+    with live_store(store) if live else contextlib.nullcontext(store) as shown:
+        if shown is None:
+            notify(f"no process records into {store}")
+            return
+        _list(shown, "run_summaries", {"config": configs}, fmt, order=order, limit=limit)
 
 
 @click.command(cls=Command)

@@ -14,6 +14,7 @@ from ...warehouse.console.tables import write_dicts, write_rows
 from ...warehouse.store import Store
 from ..command import backends_option, limit_option, models_option, output_option, suites_option, where_option
 from ..filters import asked_metrics, where_pairs
+from .follow import follow
 from .results import SORTS, SPARE, RunResults, heading, render, results
 
 if TYPE_CHECKING:
@@ -35,13 +36,16 @@ FIRST = 10  # cases that `ingest` shows
 )
 @limit_option
 @click.option("--details", is_flag=True, help="The run itself instead: command, commit, machine, versions, settings.")
+@click.option(
+    "--follow", "follows", is_flag=True, help="Again every 2 s while it is recorded, without a load on its process."
+)
 @wide_option
 @format_option
 @output_option
 @store_option
 def show(
     runs: Sequence[str], metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str],
-    statuses: Sequence[str], pairs: Sequence[str], sort: str | None, limit: int | None, details: bool, fmt: str,
+    statuses: Sequence[str], pairs: Sequence[str], sort: str | None, limit: int | None, details: bool, follows: bool, fmt: str,
     output: Path | None, store: Store,
 ) -> None:  # fmt: skip
     """What is in a run: one row a case, with its value, interval, samples, spread, peak memory and status.
@@ -54,12 +58,14 @@ def show(
         bench show
         bench show main --metrics rss_peak compile_latency --sort -value --limit 20
         bench show main~1 --details
+        bench show --follow
     """
     from ...warehouse.database import Warehouse
     from ..resolve import resolve_run
 
     where = {"suite": [*suites], "backend": [*backends], "name": [*models], "status": [*statuses], **where_pairs(pairs)}
-    with Warehouse.open(store) as warehouse:
+
+    def answer(warehouse: "Warehouse") -> None:
         chosen = list(dict.fromkeys(resolve_run(warehouse, name) for name in runs or ["latest"]))
         if details:
             _write_details(warehouse, chosen, fmt, output)
@@ -76,6 +82,12 @@ def show(
         if len(found.rows) < found.total:
             notify(f"{found.total - len(found.rows):,} more without --limit")
         _warn_of_large_values(warehouse, chosen)
+
+    if follows:
+        follow(store, answer)
+        return
+    with Warehouse.open(store) as warehouse:
+        answer(warehouse)
 
 
 def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:

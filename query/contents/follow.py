@@ -1,0 +1,43 @@
+"""Following runs while they are recorded: the same answer again every few seconds, until their processes are done."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...warehouse.errors import UnknownName
+from ...warehouse.journals.live import live_store
+from ...warehouse.store import Store
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+CLEAR = "\033[H\033[2J"
+SECONDS = 2.0
+
+
+def follow(store: Store, answer: Callable[["Warehouse"], None], *, seconds: float = SECONDS) -> None:
+    """Answer from the runs that are being recorded, again and again, and at last from the store.
+
+    Args:
+        store: Where they are recorded; it is not written before the end.
+        answer: Prints something of a warehouse; UnknownName says that what it is about is not being recorded.
+        seconds: Between two answers.
+    """
+    from ...warehouse.database import Warehouse
+
+    while True:
+        with live_store(store) as live:
+            if live is None:
+                break
+            try:
+                with Warehouse.open(live) as warehouse:
+                    if sys.stdout.isatty():
+                        sys.stdout.write(CLEAR)
+                    answer(warehouse)
+            except UnknownName:
+                break
+        sys.stdout.flush()
+        time.sleep(seconds)
+    with Warehouse.open(store) as warehouse:
+        answer(warehouse)

@@ -1,0 +1,78 @@
+"""What running processes have recorded so far, read from their journals; they go on, and nothing of theirs is written."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import BenchError
+from ..events import Environment, Outcome
+from ..log import IMPORT, MERGED, SPLIT, EventLog, LogFile, publish
+from ..sealing import seal_journal
+from ..store import Store
+from .reader import read
+
+TIME_DIGITS = 13  # of a UUIDv7: its instant, in milliseconds
+
+
+@contextlib.contextmanager
+def live_store(store: Store) -> Iterator[Store | None]:
+    """For a `with` block: a store in a temporary folder that has the runs being recorded into `store`; None if there are none.
+
+    It has all that is in their journals, and what of these runs is in the log already. A process whose journal cannot be read
+    now is left out.
+    """
+    log = EventLog(store)
+    with tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
+        apart, runs = Store(Path(folder)).create(), set[str]()
+        alive = log.being_written()
+        known = log.files()  # before the journals: what is sealed meanwhile counts once
+        for path in alive:
+            with contextlib.suppress(BenchError, FileNotFoundError):  # it was sealed just now, or has no header yet
+                contents = read(path, is_live=True)
+                runs.add(contents.header["run_id"])
+                seal_journal(contents, apart.events, path.stem, publish)
+        for file in _files_of(known, runs, {path.stem for path in alive}):
+            (apart.events / file.table).mkdir(exist_ok=True)
+            (apart.events / file.table / file.name).symlink_to(file.path.absolute())
+        if runs:
+            _write_outcomes(apart, runs)
+        yield apart if runs else None
+
+
+def _write_outcomes(apart: Store, runs: set[str]) -> None:
+    """Say that the runs are running, and their cases unknown: else they would count as interrupted."""
+    import pyarrow.parquet as pq
+
+    def pairs(table: str) -> set[tuple[str, str | None]]:
+        files = (apart.events / table).glob("*.parquet")
+        rows = [row for path in files for row in pq.read_table(path, columns=["run_id", "case_id"]).to_pylist()]
+        return {(row["run_id"], row["case_id"]) for row in rows}
+
+    open_cases = sorted((run, case) for run, case in pairs("cases") - pairs("outcomes") if run in runs)
+    ends = [Outcome(run_id=run, status="running") for run in sorted(runs)]
+    ends += [
+        Outcome(run_id=run, case_id=case, status="unknown", reason="it is being recorded") for run, case in open_cases
+    ]
+    EventLog(apart).write(Outcome, ends, "running")
+
+
+def _files_of(files: list[LogFile], runs: set[str], sealed: set[str]) -> Iterator[LogFile]:
+    """Files of the log that such runs left: of their earlier journals, or of processes that have ended."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    first = min(runs, default="")[:TIME_DIGITS]
+    for file in files:
+        recent = not file.stem.startswith((IMPORT, MERGED, SPLIT)) and file.stem[:TIME_DIGITS] >= first
+        if not recent or not runs or file.stem in sealed:
+            continue
+        if file.table == Environment.TABLE:
+            yield file
+            continue
+        with contextlib.suppress(OSError, pa.ArrowInvalid):
+            about = pq.read_metadata(file.path)
+            column = about.schema.to_arrow_schema().get_field_index("run_id")
+            statistics = about.row_group(0).column(column).statistics if column >= 0 else None
+            if statistics is not None and statistics.max in runs:
+                yield file
