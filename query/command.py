@@ -267,9 +267,6 @@ def runs(configs: Sequence[str], limit: int | None, forgotten: bool, live: bool,
     from ..warehouse.journals.live import live_store
 
     with live_store(store) if live else contextlib.nullcontext(store) as shown:
-        if shown is None:
-            notify(f"no process records into {store}")
-            return
         _list(shown, "run_summaries", {"config": configs}, fmt, order=order, limit=limit)
 
 

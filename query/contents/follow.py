@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...warehouse.errors import UnknownName
+from ...warehouse.errors import NothingToShow, UnknownName
 from ...warehouse.journals.live import live_store
 from ...warehouse.store import Store
 
@@ -27,16 +27,13 @@ def follow(store: Store, answer: Callable[["Warehouse"], None], *, seconds: floa
     from ...warehouse.database import Warehouse
 
     while True:
-        with live_store(store) as live:
-            if live is None:
-                break
-            try:
-                with Warehouse.open(live) as warehouse:
-                    if sys.stdout.isatty():
-                        sys.stdout.write(CLEAR)
-                    answer(warehouse)
-            except UnknownName:
-                break
+        try:
+            with live_store(store) as live, Warehouse.open(live) as warehouse:
+                if sys.stdout.isatty():
+                    sys.stdout.write(CLEAR)
+                answer(warehouse)
+        except (NothingToShow, UnknownName):
+            break
         sys.stdout.flush()
         time.sleep(seconds)
     with Warehouse.open(store) as warehouse:

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import BenchError
+from ..errors import BenchError, NothingToShow
 from ..events import Environment, Outcome
 from ..log import IMPORT, MERGED, SPLIT, EventLog, LogFile, publish
 from ..sealing import seal_journal
@@ -16,11 +16,14 @@ TIME_DIGITS = 13  # of a UUIDv7: its instant, in milliseconds
 
 
 @contextlib.contextmanager
-def live_store(store: Store) -> Iterator[Store | None]:
-    """For a `with` block: a store in a temporary folder that has the runs being recorded into `store`; None if there are none.
+def live_store(store: Store) -> Iterator[Store]:
+    """For a `with` block: a store in a temporary folder that has the runs being recorded into `store`.
 
     It has all that is in their journals, and what of these runs is in the log already. A process whose journal cannot be read
     now is left out.
+
+    Raises:
+        NothingToShow: No process records into it.
     """
     log = EventLog(store)
     with tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
@@ -35,9 +38,10 @@ def live_store(store: Store) -> Iterator[Store | None]:
         for file in _files_of(known, runs, {path.stem for path in alive}):
             (apart.events / file.table).mkdir(exist_ok=True)
             (apart.events / file.table / file.name).symlink_to(file.path.absolute())
-        if runs:
-            _write_outcomes(apart, runs)
-        yield apart if runs else None
+        if not runs:
+            raise NothingToShow(f"no process records into {store}")
+        _write_outcomes(apart, runs)
+        yield apart
 
 
 def _write_outcomes(apart: Store, runs: set[str]) -> None:

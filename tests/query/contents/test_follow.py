@@ -10,6 +10,7 @@ import pytest
 from bench.query.contents import follow as follow_module
 from bench.query.contents.follow import follow
 from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import NothingToShow
 from bench.warehouse.journals.live import live_store
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -28,20 +29,16 @@ def test_a_running_process_shows_what_it_has_so_far(store: Store) -> None:
             case.timing(number)
             case.metric("loss", 1 / (number + 1))
         before = sorted(path for path in store.root.rglob("*"))
-        with live_store(store) as live:
-            assert live is not None
-            with Warehouse.open(live) as warehouse:
-                assert warehouse.rows("SELECT count(*), max(duration_ns) FROM timings") == [(10_000, 9999)]
-                assert warehouse.rows("SELECT count(*) FROM metrics") == [(10_000,)]
-                assert warehouse.rows("SELECT config, status, failed FROM run_summaries") == [("train", "running", 0)]
-                assert warehouse.rows("SELECT status, reason FROM case_outcomes") == [
-                    ("unknown", "it is being recorded")
-                ]
+        with live_store(store) as live, Warehouse.open(live) as warehouse:
+            assert warehouse.rows("SELECT count(*), max(duration_ns) FROM timings") == [(10_000, 9999)]
+            assert warehouse.rows("SELECT count(*) FROM metrics") == [(10_000,)]
+            assert warehouse.rows("SELECT config, status, failed FROM run_summaries") == [("train", "running", 0)]
+            assert warehouse.rows("SELECT status, reason FROM case_outcomes") == [("unknown", "it is being recorded")]
         assert sorted(path for path in store.root.rglob("*")) == before
         case.timing(10_000)
 
-    with live_store(store) as live:
-        assert live is None
+    with pytest.raises(NothingToShow, match="no process records"), live_store(store):
+        pass
     with Warehouse.open(store) as warehouse:
         assert warehouse.rows("SELECT count(*) FROM timings") == [(10_001,)]
         assert warehouse.rows("SELECT status FROM run_summaries") == [("ok",)]
@@ -61,11 +58,9 @@ def test_what_a_run_left_in_the_log_already_counts(store: Store) -> None:
             os._exit(0)
         os.waitpid(child, 0)
         assert len(EventLog(store).files()) > 4
-        with live_store(store) as live:
-            assert live is not None
-            with Warehouse.open(live) as warehouse:
-                assert warehouse.rows("SELECT config FROM run_summaries") == [("train",)]
-                assert warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,)]
+        with live_store(store) as live, Warehouse.open(live) as warehouse:
+            assert warehouse.rows("SELECT config FROM run_summaries") == [("train",)]
+            assert warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,)]
 
 
 def test_following_ends_with_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
