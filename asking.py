@@ -270,8 +270,7 @@ class OpenStore:
             BenchError: Nothing measured fits.
         """
         from .query.change import history as past
-        from .query.change.incidents import find_incidents
-        from .query.change.render import render, sentences
+        from .query.change.render import render, render_incidents, sentences
 
         with Warehouse.open(self.store) as warehouse:
             unusual = past.choose(warehouse, where or {}, pattern)
@@ -279,9 +278,9 @@ class OpenStore:
             if not series:
                 raise BenchError('nothing measured fits. See what there is with: store.sql("FROM history_series")')
             found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since)
-        incidents = find_incidents(found.rows)
-        columns, cells = render(found, incidents) if found.rows else ([], [])
-        return Verdicts(found, list(found.rows), columns, cells, list(sentences(found, unusual, incidents)))
+        one = len(series) == 1
+        columns, cells = (render(found) if one else render_incidents(found)) if found.rows else ([], [])
+        return Verdicts(found, list(found.rows), columns, cells, list(sentences(found, unusual, members=one)))
 
     def explain(
         self,

@@ -43,7 +43,7 @@ PEOPLE = ("table", "markdown")
 @share_option("--min-magnitude", default="1%", most=100, help="Smallest change that counts.")
 @share_option("--fdr", default="5%", help="False alarms to accept, of the series said to have changed.")
 @click.option("--all", "show_values", is_flag=True, help="List the values themselves.")
-@click.option("--members", is_flag=True, help="List every case of an incident.")
+@click.option("--members", is_flag=True, help="List every change, by incident.")
 @click.option("--summary", is_flag=True, help="Geomean, pass rate, compile time and memory over the last runs.")
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Runs that --summary shows.")
 @wide_option
@@ -55,12 +55,11 @@ def history(
     models: Sequence[str], since: datetime.datetime | None, min_magnitude: float, fdr: float, show_values: bool,
     members: bool, summary: bool, k: int, fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
-    """What changed over many runs: steps, drifts and excursions of every number of every case, newest first.
+    """What changed over many runs: incidents, the costliest first, from steps, drifts and excursions of every number.
 
     PATTERN is part of a model's name, or a pattern of the whole name with * and ?. A series is a number of a case in
-    all runs of a config; it needs 9 runs or more. A single series is drawn, too. An excursion ends after at most 10
-    runs. Speedup, pass rate and compile time of suites come first. Three cases or more that moved together are one
-    incident.
+    all runs of a config; it needs 9 runs or more. A single series is drawn, with its changes. An excursion ends after at
+    most 10 runs. What happened at one moment, to all cases, suites and metrics, is one incident; the first 40 are shown.
 
     Ends with 4 if there are too few runs to judge anything.
 
@@ -133,18 +132,21 @@ def _list(answer: "Answer", fmt: str, output: Path | None) -> None:
 def _tell(
     found: "History", unusual: Sequence[str], members: bool, fmt: str, output: Path | None, find: "FindCommit"
 ) -> None:
-    """The changes for people, one series with its chart."""
-    from .incidents import find_incidents
-    from .render import SPARE, chart, render, sentences
+    """The incidents or the changes for people; one series with its chart."""
+    from .render import SPARE, SPARE_OF_INCIDENTS, chart, render, render_incidents, sentences
 
-    incidents = [] if members else find_incidents(found.rows)
-
-    if len(found.series) == 1 and fmt == "table" and output is None:
+    one = len(found.series) == 1
+    if one and fmt == "table" and output is None:
         click.echo("\n".join(chart(found.series[0], found.changes[0])))
     if found.rows or output is not None:
-        write_fitted(*render(found, incidents), fmt, output, spare=SPARE)
+        if members or one:
+            write_fitted(*render(found), fmt, output, spare=SPARE)
+        else:
+            write_fitted(
+                *render_incidents(found), fmt, output, shared=("where",), spare=SPARE_OF_INCIDENTS, brief="also"
+            )
     if found.judged:
-        for sentence in sentences(found, unusual, incidents, find):
+        for sentence in sentences(found, unusual, find, members=members or one):
             notify(sentence)
 
 

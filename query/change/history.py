@@ -11,6 +11,7 @@ from ...warehouse.errors import UnknownName
 from ..ask import Answer, ask
 from ..filters import build_filter
 from .changepoints import LEAST_RUNS, SIGNIFICANCE, examine
+from .incidents import count_cases, find_incidents, order_runs
 from .levels import ChangePoint
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class History:
     series: Sequence[Series]
     changes: Sequence[Sequence[ChangePoint]]  # of each series
     rows: Sequence[Row]  # COLUMNS, a row per change; the newest first, of one run the largest first
+    incidents: Sequence[Row]  # INCIDENT_COLUMNS, the costliest first
     judged: int  # series of LEAST_RUNS or more
     threshold: float  # p up to which a change counts
 
@@ -189,17 +191,28 @@ def find(
     rows = [row for one, changes in zip(series, found, strict=True) for row in _rows(one, changes)]
     if since is not None:
         rows = [row for row in rows if row["since_at"] is None or row["since_at"] >= since]
+    incidents = find_incidents(rows, order_runs(series), count_cases(series))
     first = datetime.datetime.min
     rows.sort(
         key=lambda row: (row["since_at"] or first, row["since_run_id"], abs(row["change"] or math.inf)), reverse=True
     )
-    return History(series, found, rows, len(judged), threshold)
+    return History(series, found, rows, incidents, len(judged), threshold)
 
 
 def all_changes(warehouse: "Warehouse") -> list[list[Any]]:
-    """The rows of the computed table `change_points`: every series that is judged unless a metric is named."""
+    """The rows of the computed table `change_points`."""
+    return [list(row.values()) for row in find_all(warehouse).rows]
+
+
+def all_incidents(warehouse: "Warehouse") -> list[list[Any]]:
+    """The rows of the computed table `incidents`."""
+    return [list(row.values()) for row in find_all(warehouse).incidents]
+
+
+def find_all(warehouse: "Warehouse") -> History:
+    """The changes of every series that is judged unless a metric is named."""
     choose(warehouse, {})
-    return [list(row.values()) for row in find(read(warehouse), min_magnitude=MIN_MAGNITUDE).rows]
+    return find(read(warehouse), min_magnitude=MIN_MAGNITUDE)
 
 
 def false_discovery_rates(p: Sequence[float]) -> list[float]:
@@ -245,8 +258,19 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
             since.git_commit, until.began_at, until.run_id, until.git_commit, good and good.run_id,
             good and good.git_commit, change.before, change.after, change.magnitude, low, high, change.p, len(before),
             len(after), _note(change, good, since if change.kind == "excursion" else until),
+            _lasts(change, lasting, max(known)), None,
         )  # fmt: skip
         yield dict(zip(COLUMNS, found, strict=True))
+
+
+def _lasts(change: ChangePoint, lasting: Sequence[ChangePoint], newest: int) -> bool | None:
+    """Whether the series is still nearer to the level after than to the one before."""
+    if change.kind == "two levels":
+        return None
+    if change.kind == "excursion":
+        return change.end == newest
+    now = max(lasting, key=lambda other: other.index).after
+    return abs(now - change.after) <= abs(now - change.before)
 
 
 def _verdict(change: ChangePoint, labels: Row, low: float | None, high: float | None) -> str | None:

@@ -1,75 +1,208 @@
-"""Incidents: changes that several cases made at the same run."""
+"""Incidents: what happened at one moment, over cases, suites and metrics, ranked by what it costs."""
 
+import datetime
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
-from .history import COLUMNS, Row, all_changes
 
 if TYPE_CHECKING:
-    from ...warehouse.database import Warehouse
+    from .history import Row, Series
 
-LEAST_MEMBERS = 3  # cases that move together; two may do so by chance
 INCIDENT_COLUMNS = tuple(sql.computed()["incidents"].columns)
 PANEL = ("config", "suite", "mode", "device", "dtype", "backend")
-TOGETHER = (*PANEL, "metric", "phase", "unit", "better", "kind")  # what members have in common, with run and direction
+OF_SUITES = {"suite_speedup": "speedup", "suite_compile_time": "compile_latency"}  # number of a suite -> of its cases
+LARGEST = math.log(100)  # a change counts as no more
+OVER = 0.25  # cost of what is over, in that of what lasts
+SMALL = 0.3  # cost below which an incident stands last: 3 cases by 10 %, 30 by 1 %
+NIGHT = datetime.timedelta(hours=12)  # in which runs of different suites are one moment
+
+Moment = tuple[str, int | str]  # config; place in time, or what has none
+Subject = tuple[str, bool]  # metric, whether it rose
 
 
-def all_incidents(warehouse: "Warehouse") -> list[tuple[Any, ...]]:
-    """The rows of the table `incidents`."""
-    changes = [dict(zip(COLUMNS, row, strict=True)) for row in all_changes(warehouse)]
-    return [tuple(row[column] for column in INCIDENT_COLUMNS) for row in find_incidents(changes)]
+def order_runs(series: Sequence["Series"]) -> dict[tuple[str, str], int]:
+    """The place in time of each config's runs; runs of different suites in one night have the same."""
+    suites: dict[tuple[str, str], set[Any]] = defaultdict(set)
+    runs = {}
+    for one in series:
+        for run in one.runs:
+            key = (one.labels["config"], run.run_id)
+            suites[key].add(one.labels["suite"])
+            runs[key] = run.began_at
+    places: dict[tuple[str, str], int] = {}
+    config, place, began, tried = None, 0, None, set[Any]()
+    first = datetime.datetime.min
+    for key in sorted(runs, key=lambda key: (key[0], runs[key] or first, key[1])):
+        at = runs[key]
+        together = key[0] == config and at and began and at - began <= NIGHT and not tried & suites[key]
+        if not together:
+            place, began, tried = (place + 1 if key[0] == config else 0), at, set()
+        config, tried = key[0], tried | suites[key]
+        places[key] = place
+    return places
 
 
-def find_incidents(changes: Sequence[Row]) -> list[Row]:
-    """The incidents among rows of `change_points`, those with the most members first.
+def count_cases(series: Sequence["Series"]) -> dict[tuple[Any, ...], int]:
+    """The cases of each panel."""
+    cases: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+    for one in series:
+        if one.labels["name"] is not None:
+            cases[_panel(one.labels)].add(one.labels["case_id"])
+    return {panel: len(ids) for panel, ids in cases.items()}
 
-    Members are cases of one panel whose changes of one metric are of one kind, begin with the same run and go the same way. A
-    drift since the first run of a series may have begun before it, so it shares its beginning with no other.
-    An incident has the columns of the member that changed most, and INCIDENT_COLUMNS.
+
+def find_incidents(
+    changes: Sequence["Row"], places: Mapping[tuple[str, str], int], cases: Mapping[tuple[Any, ...], int]
+) -> list["Row"]:
+    """Sum rows of `change_points` up as incidents, and number them in both.
+
+    Args:
+        changes: The rows; their `incident` is set.
+        places: Place in time of each config's runs, from `order_runs`.
+        cases: Cases of each panel, from `count_cases`.
+
+    Returns:
+        INCIDENT_COLUMNS, the costliest first.
     """
-    groups: dict[tuple[Any, ...], list[Row]] = {}
+    incidents: dict[Moment, list[Row]] = defaultdict(list)
+    for row, moment in zip(changes, _moments(changes, places), strict=True):
+        incidents[moment].append(row)
+    found = [(_sum_up(members, cases), members) for members in incidents.values()]
+    found.sort(key=lambda one: _rank(one[0]))
+    for number, (incident, members) in enumerate(found, 1):
+        incident["incident"] = number
+        for row in members:
+            row["incident"] = number
+    return [{column: incident[column] for column in INCIDENT_COLUMNS} for incident, _ in found]
+
+
+def _rank(incident: "Row") -> tuple[Any, ...]:
+    """What got worse before what got better; what is small, alternates or has no direction last; by cost."""
+    undirected = incident["better"] is None or incident["kind"] == "two levels"
+    return (
+        undirected or incident["cost"] < SMALL, undirected, not incident["is_worse"], -incident["cost"],
+        str(incident["since_run_id"]),
+    )  # fmt: skip
+
+
+def _moments(changes: Sequence["Row"], places: Mapping[tuple[str, str], int]) -> Iterator[Moment]:
+    """The moment of each change: its own run, or that of a larger change of the same metric and direction.
+
+    Such a change is dated a run earlier or later, or at a run at which the series has no value.
+    """
+    costs: dict[tuple[str, Subject, int], float] = defaultdict(float)
     for row in changes:
-        always = row["kind"] == "drift" and row["good_run_id"] is None
-        if row["name"] is not None and row["change"] is not None and row["kind"] != "two levels" and not always:
-            key = (*(row[column] for column in TOGETHER), row["since_run_id"], row["change"] > 0)
-            groups.setdefault(key, []).append(row)
-    incidents = [_incident(members) for members in groups.values() if len(members) >= LEAST_MEMBERS]
-    return sorted(incidents, key=lambda row: row["members"], reverse=True)
+        costs[row["config"], _subject(row), _place(row, "since", places)] += _size(row)
+    moved: dict[tuple[str, Subject, int], int] = {}
+
+    def settle(config: str, subject: Subject, nearby: Sequence[int]) -> int:
+        """The place with the largest cost among those nearby."""
+        return max(nearby, key=lambda place: (costs.get((config, subject, place), 0.0), -place))
+
+    for config, subject, place in sorted(costs, key=lambda key: -costs[key]):
+        best = settle(config, subject, range(place - 1, place + 2))
+        moved[config, subject, place] = moved.get((config, subject, best), best)
+    for row in changes:
+        if row["kind"] == "two levels" or (row["kind"] == "drift" and row["good_run_id"] is None):
+            yield row["config"], row["kind"]
+            continue
+        last = _place(row, "since", places)
+        first = _place(row, "good", places) + 1 if row["good_run_id"] else last
+        best = settle(row["config"], _subject(row), range(min(first, last), last + 1))
+        yield row["config"], moved.get((row["config"], _subject(row), best), best)
 
 
-def _incident(members: Sequence[Row]) -> Row:
-    """The geometric mean of the members' levels, and the changes of those that moved least and most."""
-    ordered = sorted(members, key=lambda row: abs(row["change"]))
-    first, last = ordered[0], ordered[-1]
-    before, after = (_mean([row[column] for row in members]) for column in ("before", "after"))
+def _place(row: "Row", which: str, places: Mapping[tuple[str, str], int]) -> int:
+    return places[row["config"], row[f"{which}_run_id"]]
+
+
+def _subject(row: "Row") -> Subject:
+    return str(OF_SUITES.get(row["metric"], row["metric"])), bool(row["after"] > row["before"])
+
+
+def _is_worse(row: "Row") -> bool:
+    return row["better"] is not None and (row["after"] > row["before"]) == (row["better"] == "lower")
+
+
+def _size(row: "Row") -> float:
+    """|ln(after / before)|."""
+    before, after = row["before"], row["after"]
+    return min(LARGEST, abs(math.log(after / before))) if before > 0 and after > 0 else LARGEST
+
+
+def _cost(row: "Row") -> float:
+    return _size(row) * (OVER if row["lasts"] is False else 1.0)
+
+
+def _panel(row: "Row") -> tuple[Any, ...]:
+    return tuple(row[column] for column in PANEL)
+
+
+def _sum_up(members: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> "Row":
+    """The row of an incident: the numbers of the subject that costs most, and the others in a word."""
+    groups: dict[Subject, list[Row]] = defaultdict(list)
+    for row in members:
+        groups[_subject(row)].append(row)
+    costs = {subject: _cost_of(rows, cases) for subject, rows in groups.items()}
+    ranked = sorted(
+        groups, key=lambda one: (not _is_worse(groups[one][0]), groups[one][0]["better"] is None, -costs[one])
+    )
+    lead = groups[ranked[0]]
+    moved = [row for row in lead if row["name"] is not None] or lead
+    ordered = sorted(moved, key=_size)
+    most = ordered[-1]
+    before, after = (_mean([row[column] for row in moved]) for column in ("before", "after"))
+    count = len({row["case_id"] for row in moved})
     return {
-        **last,
-        "verdict": Counter(row["verdict"] for row in members).most_common(1)[0][0],
-        "members": len(members),
-        "names": sorted({row["name"] for row in members}),
+        **most,
+        "metric": ranked[0][0] if any(row["name"] is not None for row in lead) else most["metric"],
+        "cost": costs[ranked[0]],
+        "is_worse": _is_worse(most),
+        "kind": _most_common(moved, "kind"),
+        "verdict": _most_common(moved, "verdict"),
+        "lasts": _most_common(moved, "lasts"),
+        "members": count if most["name"] is not None else sum({_panel(row): cases.get(_panel(row), 1) for row in moved}.values()),
+        "suites": sorted({row["suite"] for row in moved if row["suite"] is not None}),
+        "names": sorted({row["name"] for row in moved if row["name"] is not None}),
         "before": before,
         "after": after,
-        "change": after / before - 1 if before and after is not None else None,
-        "least_change": first["change"],
-        "most_change": last["change"],
-        "p": max(row["p"] for row in members),
-    }
+        "change": after / before - 1 if before and after is not None else most["change"],
+        "least_change": ordered[0]["change"],
+        "most_change": most["change"],
+        "p": max(row["p"] for row in moved),
+        "also": "; ".join(_in_a_word(groups[one]) for one in ranked[1:]) or None,
+        "changes": len(members),
+    }  # fmt: skip
+
+
+def _cost_of(rows: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> float:
+    """The cost of the cases of each panel, or that of its suite's number where this is more."""
+    of_cases: dict[tuple[Any, ...], float] = defaultdict(float)
+    of_suites: dict[tuple[Any, ...], float] = defaultdict(float)
+    for row in rows:
+        if row["name"] is None:
+            of_suites[_panel(row)] = max(of_suites[_panel(row)], _cost(row) * cases.get(_panel(row), 1))
+        else:
+            of_cases[_panel(row)] += _cost(row)
+    return math.fsum(max(of_cases[panel], of_suites[panel]) for panel in {*of_cases, *of_suites})
+
+
+def _in_a_word(rows: Sequence["Row"]) -> str:
+    """A metric, its mean change, and how many cases changed so."""
+    moved = [row for row in rows if row["name"] is not None] or rows
+    before, after = (_mean([row[column] for row in moved]) for column in ("before", "after"))
+    change = f" {100 * (after / before - 1):+.1f} %" if before and after is not None else ""
+    named = moved[0]["name"] is not None
+    return f"{_subject(rows[0])[0] if named else rows[0]['metric']}{change} ({len({row['case_id'] for row in moved})})"
+
+
+def _most_common(rows: Sequence["Row"], column: str) -> Any:
+    return Counter(row[column] for row in rows).most_common(1)[0][0]
 
 
 def _mean(values: Sequence[float]) -> float | None:
     """The geometric mean; None if there is none."""
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0 else None
-
-
-def without_members(changes: Sequence[Row], incidents: Sequence[Row]) -> Iterator[Row]:
-    """The changes that belong to no incident."""
-    known = {_identity(row) for row in incidents}
-    return (row for row in changes if row["name"] is None or row["change"] is None or _identity(row) not in known)
-
-
-def _identity(row: Row) -> tuple[Any, ...]:
-    moved = row["most_change"] if "members" in row else row["change"]
-    return (*(row[column] for column in TOGETHER), row["since_run_id"], moved > 0)

@@ -1,5 +1,6 @@
 """Histories for people: sparklines, a chart of one series, and tables in which every change carries its doubt."""
 
+import math
 import shlex
 import shutil
 from collections import Counter
@@ -7,12 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from ...warehouse.console.numbers import amount, counted, ratio, times
-from ...warehouse.console.tables import escape
-from ..comparison.compare import WORSE
-from ..comparison.render import AXES, members, metric, value_text
+from ...warehouse.console.tables import escape, shorten
+from ..comparison.render import AXES, metric, value_text
 from .changepoints import LEAST_RUNS
 from .history import SERIES, History, Row, Series
-from .incidents import without_members
 from .levels import ChangePoint
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -24,8 +23,11 @@ NOUNS = {"two levels": "alternation"}
 SPIKE = 2  # runs: an excursion no longer does not set the scale
 DIGITS = 9  # of a commit
 FindCommit = Callable[[str, str, Row], Sequence[str] | None]
+MOST_ROWS = 40  # incidents that a person reads
+WHERE = 18  # characters of the suite or the model of an incident
 # Columns of a table that may go where there is no room, the first ones first.
 SPARE = ("besides", "confidence", "commits", "history")
+SPARE_OF_INCIDENTS = ("from", "to", "commits")
 SHARED_BY_VALUES = ("config", *AXES.values(), "metric")  # columns of the values that are said once if all are equal
 PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
 
@@ -128,27 +130,56 @@ def _title(series: Series) -> str:
     return escape(f"{metric(labels)} of {' '.join(str(word) for word in (*words, *axes) if word)} ({labels['config']})")
 
 
-def render(history: History, incidents: Sequence[Row] = ()) -> tuple[list[str], list[list[Any]]]:
-    """The changes as a table: of suites first, then incidents in place of their members, then the rest.
+def render_incidents(history: History) -> tuple[list[str], list[list[Any]]]:
+    """The incidents as a table, MOST_ROWS at most."""
+    columns = ["verdict", "since", "what", "change", "cases", "where", "commits", "from", "to", "also"]
+    rows = [
+        [
+            row["verdict"], _stretch(row), row["metric"], _percent(row["change"]), row["members"], shorten(_where(row), WHERE),
+            commits(row), _percent(row["least_change"]), _percent(row["most_change"]), row["also"],
+        ]
+        for row in history.incidents[:MOST_ROWS]
+    ]  # fmt: skip
+    return _filled(columns, rows)
 
-    Axes in which they do not differ are for `sentences`.
-    """
+
+def _stretch(row: Row) -> str:
+    """When it began, and the last day of what is over."""
+    if not row["since_at"]:
+        return str(row["since_run_id"][:13])
+    if row["lasts"] is not False or row["until_at"] is None or row["until_run_id"] == row["since_run_id"]:
+        return f"{row['since_at']:%Y-%m-%d}"
+    return f"{row['since_at']:%Y-%m-%d}..{row['until_at']:%m-%d}"
+
+
+def _where(row: Row) -> str:
+    """The model that moved alone, its suite, or how many suites."""
+    if len(row["names"]) == 1:
+        return str(row["names"][0])
+    return row["suites"][0] if len(row["suites"]) == 1 else f"{len(row['suites'])} suites"
+
+
+def _percent(change: float | None) -> str | None:
+    return None if change is None else f"{100 * change:+.1f} %"
+
+
+def render(history: History) -> tuple[list[str], list[list[Any]]]:
+    """The changes as a table, by incident, of one the largest first. Axes in which they do not differ are for `sentences`."""
     axes = _varying(history)
-    others = list(without_members(history.rows, incidents))
-    suites = [row for row in others if _is_of_suite(row)]
-    told = [*suites, *incidents, *(row for row in others if not _is_of_suite(row))]
+    told = sorted(history.rows, key=lambda row: (row["incident"], -abs(row["change"] or math.inf)))
     lines = {
         _key(one.labels): sparkline(one.values, NARROW, apart=_apart(changes))[0]
         for one, changes in zip(history.series, history.changes, strict=True)
     }
     columns = [
-        "verdict", *(AXES.get(axis, axis) for axis in axes), "metric", "kind", "since", "commits", "before", "after", "change",
-        "confidence", "besides", "history",
+        "incident", "verdict", *(AXES.get(axis, axis) for axis in axes), "metric", "kind", "since", "commits", "before", "after",
+        "change", "confidence", "besides", "history",
     ]  # fmt: skip
     rows = [
         [
-            row["verdict"], *(_axis(row, axis) for axis in axes), metric(row), row["kind"], _when(row), commits(row),
-            _level(row, "before"), _level(row, "after"), _change(row), confidence(row["p"]), row["note"], lines[_key(row)],
+            row["incident"] if len(history.series) > 1 else None, row["verdict"], *(_axis(row, axis) for axis in axes),
+            metric(row), row["kind"], _when(row), commits(row), _level(row, "before"), _level(row, "after"), _change(row),
+            confidence(row["p"]), row["note"], lines[_key(row)],
         ]
         for row in told
     ]  # fmt: skip
@@ -156,23 +187,13 @@ def render(history: History, incidents: Sequence[Row] = ()) -> tuple[list[str], 
 
 
 def _axis(row: Row, axis: str) -> Any:
-    """The value of an axis; of an incident the number of its models and the first of them, of a suite that it is one."""
-    if axis not in ("name", "batch_size", "sequence_length", "parameters"):
-        return row[axis]
-    if "members" not in row:
-        return "(suite)" if axis == "name" and _is_of_suite(row) else row[axis]
-    return members(row["members"], row["names"]) if axis == "name" else None
-
-
-def _is_of_suite(row: Row) -> bool:
-    """Whether it is no number of a case, nor of the run as a whole."""
-    return row["name"] is None and row["case_id"] is not None
+    """The value of an axis; in place of a suite's model, that it is a suite."""
+    return "(suite)" if axis == "name" and row["name"] is None and row["case_id"] is not None else row[axis]
 
 
 def _level(row: Row, which: str) -> str:
-    """A level and the number of runs it is taken from; of an incident the geometric mean of its members'."""
-    text = amount(row[which], row["unit"])
-    return text if "members" in row else f"{text} (n={row[f'n_{which}']})"
+    """A level and the number of runs it is taken from."""
+    return f"{amount(row[which], row['unit'])} (n={row[f'n_{which}']})"
 
 
 def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
@@ -234,8 +255,6 @@ def _change(row: Row) -> str | None:
     if row["change"] is None:
         return None
     text = f"{100 * row['change']:+.1f} %"
-    if "members" in row:
-        return f"{text} ({100 * row['least_change']:+.1f} to {100 * row['most_change']:+.1f})"
     return text if row["low"] is None else f"{text} (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
 
 
@@ -245,11 +264,12 @@ def confidence(p: float) -> str:
 
 
 def sentences(
-    history: History, unusual: Sequence[str], incidents: Sequence[Row] = (), find: FindCommit = lambda *_: None
+    history: History, unusual: Sequence[str], find: FindCommit = lambda *_: None, *, members: bool = False
 ) -> Iterator[str]:
     """Sentences below the table: what was judged and how, what was left out, what to do next.
 
-    `unusual` was left out because no metric was named; `find` gives the command that finds the commit of a change.
+    `unusual` was left out because no metric was named; `find` gives the command that finds the commit of a change; with
+    `members` the table has the changes, not the incidents.
     """
     varying, first = _varying(history), _labels(history)[0]
     shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}
@@ -263,9 +283,10 @@ def sentences(
         yield f"{found} in {changed} of {history.judged} series judged; a change counts up to p = {history.threshold:.2g}"
     else:
         yield f"no change found in {history.judged} series judged"
-    if incidents:
-        together = sum(row["members"] for row in incidents)
-        yield f"{counted(together, 'change')} in {counted(len(incidents), 'incident')}; list them with: --members"
+    if history.incidents and not members:
+        shown = f", of which the first {MOST_ROWS} are shown" if len(history.incidents) > MOST_ROWS else ""
+        found = f"{counted(len(history.rows), 'change')} in {counted(len(history.incidents), 'incident')}{shown}"
+        yield f"{found}; list the changes with: --members"
     if short := len(history.series) - history.judged:
         yield f"{short} series not judged: fewer than the {LEAST_RUNS} runs it takes"
     if new := sum(map(_ends_apart, history.series, history.changes)):
@@ -273,10 +294,10 @@ def sentences(
     if unusual:
         yield f"only if named with --metrics: {escape(', '.join(unusual))}"
     if history.rows:
-        largest = max(
-            history.rows,
-            key=lambda row: (row["kind"] in ("step", "drift"), row["verdict"] in WORSE, abs(row["change"] or 0)),
-        )
+        first = [
+            row for row in history.rows if row["incident"] == 1 and row["metric"] == history.incidents[0]["metric"]
+        ]
+        largest = max(first or history.rows, key=lambda row: abs(row["change"] or 0))
         if largest["good_run_id"]:
             good, bad = (shlex.quote(largest[f"{run}_run_id"][:13]) for run in ("good", _arrival(largest)))
             yield f"see the largest with: bench compare {good} {bad}"

@@ -31,4 +31,7 @@
 -- n_after        BIGINT     Values of the level after.
 -- note           VARCHAR    What else differs between the runs around the change: host, environment, or that the commit is
 --                           the same; of two levels, how often they alternate; NULL for nothing.
+-- lasts          BOOLEAN    Whether the series is still nearer to the level after: of an excursion, whether it holds the newest run;
+--                           NULL for two levels.
+-- incident       BIGINT     Number of the incident that it belongs to (see `incidents`).
 query.change.history:all_changes

@@ -1,17 +1,32 @@
--- One row per incident: what three or more cases of a config, suite, mode, device, dtype and backend did together. Their changes
--- of one metric are of one kind, begin with the same run and go the same way. Rows of `change_points`, summed up.
+-- One row per incident: what happened to a config at one moment, or over one stretch, to all cases, suites and metrics. Rows of
+-- `change_points` with the same number in `incident`. A change that is dated one run beside a larger one of the same metric and
+-- direction, or whose series has no value at that run, belongs to that one. Series that drift since their first run are one
+-- incident, and so are those that alternate. The columns from `metric` to `p` are those of the metric and direction that costs
+-- most: worse before better, the number of a suite as that of its cases.
 -- Python computes it when a query names it; Spark does not have it. docs/history.md says how.
 --
+-- incident       BIGINT     Place from 1: what got worse by its cost, then what got better, then what is small (a cost below 0.3),
+--                           alternates or has no direction.
+-- cost           DOUBLE     Sum over the cases of |ln(after / before)|, at most that of a factor of 100; a quarter of it for
+--                           what is over.
 -- config         VARCHAR    Config.
--- axes: panel, value
--- kind           VARCHAR    As of the members: step, drift or excursion.
+-- kind           VARCHAR    That of most members: step, drift, excursion or two levels.
 -- verdict        VARCHAR    That of most members.
 -- since_at       TIMESTAMP  When the first run of the new level began.
 -- since_run_id   VARCHAR    That run.
 -- since_commit   VARCHAR    Commit it measured.
+-- until_at       TIMESTAMP  When the last run of an excursion began, the first at the new level of a drift; since_at for a step.
+-- until_run_id   VARCHAR    That run.
+-- until_commit   VARCHAR    Commit it measured.
 -- good_run_id    VARCHAR    The last run before it with a value of the member that changed most; NULL where there is none.
 -- good_commit    VARCHAR    Commit it measured.
--- members        BIGINT     Cases that moved.
+-- lasts          BOOLEAN    Whether most members are still nearer to the level after.
+-- metric         VARCHAR    Metric.
+-- phase          VARCHAR    Phase.
+-- unit           VARCHAR    Unit.
+-- better         VARCHAR    'higher' or 'lower'; NULL where neither is better.
+-- members        BIGINT     Cases that moved; of a suite that moved without a case, its cases.
+-- suites         VARCHAR[]  Their suites.
 -- names          VARCHAR[]  Their models, in order.
 -- before         DOUBLE     Geometric mean of their levels before; NULL where one is not positive.
 -- after          DOUBLE     Geometric mean of their levels after.
@@ -19,4 +34,6 @@
 -- least_change   DOUBLE     Change of the member that moved least.
 -- most_change    DOUBLE     Change of the member that moved most.
 -- p              DOUBLE     Largest p of a member.
-query.change.incidents:all_incidents
+-- also           VARCHAR    Other metrics and directions of the incident, the costliest first: mean change and number of cases.
+-- changes        BIGINT     Rows of `change_points` that belong to it.
+query.change.history:all_incidents

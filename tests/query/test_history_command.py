@@ -28,19 +28,28 @@ DAY = 86_400_000_000
 SPREAD = (0, 4, -3, 2, -4, 1, -1, 3, -2, 0)  # per mille
 
 TABLE = """\
-verdict  model  backend   metric   kind       since       commits               before       after           change                           confidence  history
-───────  ─────  ────────  ───────  ─────────  ──────────  ────────────────────  ───────────  ──────────────  ───────────────────────────────  ──────────  ────────────────────────
-SLOWER   lstm   inductor  latency  excursion  1970-01-30  280000000..290000000  3 ms (n=28)  6 ms (n=1)      +100.0 % (95 % +99.4 to +100.5)  > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
-FASTER   mlp    eager     latency  step       1970-01-25  230000000..240000000  2 ms (n=24)  1.599 ms (n=6)  -20.0 % (95 % -20.3 to -19.8)    > 99.99 %   ███████████████████▁▁▁▁▁
-SLOWER   mlp    inductor  latency  step       1970-01-17  150000000..160000000  1 ms (n=15)  1.2 ms (n=14)   +20.0 % (95 % +19.7 to +20.2)    > 99.99 %   ▁▁▁▁▁▁▁▁▁▁▁▁▁███████████
-SLOWER   lstm   inductor  latency  excursion  1970-01-13  110000000..120000000  3 ms (n=28)  5.982 ms (n=1)  +99.4 % (95 % +98.8 to +99.9)    > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
+verdict  since       what     change    cases  where  commits               from      to
+───────  ──────────  ───────  ────────  ─────  ─────  ────────────────────  ────────  ────────
+SLOWER   1970-01-30  latency  +100.0 %      1  lstm   280000000..290000000  +100.0 %  +100.0 %
+SLOWER   1970-01-17  latency  +20.0 %       1  mlp    150000000..160000000  +20.0 %   +20.0 %
+SLOWER   1970-01-13  latency  +99.4 %       1  lstm   110000000..120000000  +99.4 %   +99.4 %
+FASTER   1970-01-25  latency  -20.0 %       1  mlp    230000000..240000000  -20.0 %   -20.0 %
+"""
+MEMBERS = """\
+incident  verdict  model  backend   metric   kind       since       commits               before       after           change                           confidence  history
+────────  ───────  ─────  ────────  ───────  ─────────  ──────────  ────────────────────  ───────────  ──────────────  ───────────────────────────────  ──────────  ────────────────────────
+       1  SLOWER   lstm   inductor  latency  excursion  1970-01-30  280000000..290000000  3 ms (n=28)  6 ms (n=1)      +100.0 % (95 % +99.4 to +100.5)  > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
+       2  SLOWER   mlp    inductor  latency  step       1970-01-17  150000000..160000000  1 ms (n=15)  1.2 ms (n=14)   +20.0 % (95 % +19.7 to +20.2)    > 99.99 %   ▁▁▁▁▁▁▁▁▁▁▁▁▁███████████
+       3  SLOWER   lstm   inductor  latency  excursion  1970-01-13  110000000..120000000  3 ms (n=28)  5.982 ms (n=1)  +99.4 % (95 % +98.8 to +99.9)    > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
+       4  FASTER   mlp    eager     latency  step       1970-01-25  230000000..240000000  2 ms (n=24)  1.599 ms (n=6)  -20.0 % (95 % -20.3 to -19.8)    > 99.99 %   ███████████████████▁▁▁▁▁
 """  # noqa: E501
 SAID = """\
 all: config main, suite s, mode inference, device cpu, dtype float32
 2 excursions and 2 steps in 3 of 4 series judged; a change counts up to p = 0.02
+4 changes in 4 incidents; list the changes with: --members
 series that end in an excursion, too new to tell from a step: 1
-see the largest with: bench compare run-15 run-16
-its cause is among: git log 150000000..160000000
+see the largest with: bench compare run-28 run-29
+its cause is among: git log 280000000..290000000
 """
 CHART = """\
 latency of mlp inference inductor (main): 29 runs
@@ -112,12 +121,17 @@ def bench(store: Store, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def test_changes_are_told(bench: Bench) -> None:
-    """Newest first, each with its doubt; what was judged and what to do next on stderr."""
+    """By incident, the costliest first; what was judged and what to do next on stderr."""
     result = bench()
 
     assert result.stdout == TABLE
     assert result.stderr == SAID
     assert result.return_value == Exit.OK
+
+
+def test_changes_of_an_incident_carry_their_doubt(bench: Bench) -> None:
+    """Each on a line."""
+    assert bench("--members").stdout == MEMBERS
 
 
 def test_changes_can_be_selected(bench: Bench, store: Store) -> None:

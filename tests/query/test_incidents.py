@@ -1,12 +1,13 @@
 """Incidents: cases that moved together are one finding, after the suite whose number moved."""
 
+import datetime
 import json
 from typing import Any
 
 import pytest
 from bench.cli import cli
-from bench.query.change.history import COLUMNS
-from bench.query.change.incidents import LEAST_MEMBERS, find_incidents, without_members
+from bench.query.change.history import COLUMNS, Series, SeriesRun
+from bench.query.change.incidents import find_incidents, order_runs
 from bench.warehouse.events import Event
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -48,52 +49,52 @@ def ask(store: Store, *words: str) -> Result:
 
 
 TABLE = """\
-verdict  model                           metric           kind  since       commits               before         after          change
-───────  ──────────────────────────────  ───────────────  ────  ──────────  ────────────────────  ─────────────  ─────────────  ─────────────────────────────
-WORSE    (suite)                         suite_pass_rate  step  1970-01-21  190000000..200000000  1 (n=20)       0.75 (n=10)    -25.0 % (95 % -25.0 to -25.0)
-WORSE    (suite)                         suite_speedup    step  1970-01-21  190000000..200000000  1.77307 (n=6)  1.7033 (n=10)  -3.9 % (95 % -3.9 to -3.9)
-WORSE    (suite)                         suite_speedup    step  1970-01-15  130000000..140000000  2 (n=14)       1.77307 (n=6)  -11.3 % (95 % -11.3 to -11.3)
-SLOWER   4 cases: m0, m1, m2 and 1 more  latency          step  1970-01-15  130000000..140000000  999.9 µs       1.345 ms       +34.6 % (+20.0 to +49.9)
-FASTER   m7                              latency          step  1970-01-15  130000000..140000000  1 ms (n=14)    800 µs (n=16)  -20.0 % (95 % -20.2 to -19.9)
+verdict  since       what             change   cases  where  commits               from     to       also
+───────  ──────────  ───────────────  ───────  ─────  ─────  ────────────────────  ───────  ───────  ──────────────────────────────────────────────
+WORSE    1970-01-21  suite_pass_rate  -25.0 %      8  s      190000000..200000000  -25.0 %  -25.0 %  suite_speedup -3.9 % (1)
+SLOWER   1970-01-15  latency          +34.6 %      4  s      130000000..140000000  +20.0 %  +49.9 %  suite_speedup -11.3 % (1); latency -20.0 % (1)
 """  # noqa: E501
 
 
-def test_a_suite_comes_first_and_then_what_moved_together(store: Store) -> None:
-    """Four models got slower and one faster: one incident with its members, and one change of its own."""
+def test_an_incident_is_a_line_the_costliest_first(store: Store) -> None:
+    """Of day 20 two models that broke; of day 14 four that got slower and one that got faster, and their suite's speedup."""
     result = ask(store, "history", "--backends", "inductor", "--wide")
-    until = TABLE.index("change\n") + len("change")
 
-    assert [line[:until].rstrip() for line in result.stdout.splitlines()] == [
-        line[:until].rstrip() for line in TABLE.splitlines()
-    ]
-    assert [line.partition("  > 99.99 %")[0].rstrip() for line in result.stdout.splitlines()[2:]] == TABLE.splitlines()[
-        2:
-    ]
+    assert [line.rstrip() for line in result.stdout.splitlines()] == TABLE.splitlines()
     assert "8 steps in 7 of 10 series judged" in result.stderr
-    assert "4 changes in 1 incident; list them with: --members" in result.stderr
+    assert "8 changes in 2 incidents; list the changes with: --members" in result.stderr
 
 
 def test_members_are_listed_if_asked_for(store: Store) -> None:
-    """Each on a line of its own; and nothing is said of incidents."""
+    """Each on a line of its own, by incident; and nothing is said of incidents."""
     result = ask(store, "history", "--backends", "inductor", "--members")
 
-    assert [line.split()[1] for line in result.stdout.splitlines()[2:5]] == ["(suite)"] * 3
-    assert {line.split()[1] for line in result.stdout.splitlines()[5:]} == set(MOVED)
+    lines = [line.split() for line in result.stdout.splitlines()[2:]]
+    assert [line[0] for line in lines] == sorted(line[0] for line in lines)
+    assert sorted(line[2] for line in lines) == sorted([*MOVED, *["(suite)"] * 3])
     assert "incident" not in result.stderr
 
 
 def test_incidents_can_be_selected(store: Store) -> None:
-    """With all members, and the run before."""
-    query = "SELECT members, names, good_run_id, since_run_id, verdict, change, most_change FROM incidents"
+    """With all members, the run before, and what happened beside; each change has the number of its incident."""
+    query = "SELECT * FROM incidents WHERE metric = 'latency'"
     (found,) = json.loads(ask(store, "sql", query, "--format", "json").stdout)
 
-    assert (found["members"], found["names"]) == (4, ["m0", "m1", "m2", "m3"])
-    assert (found["good_run_id"], found["since_run_id"], found["verdict"]) == ("run-13", "run-14", "SLOWER")
+    assert (found["members"], found["names"], found["suites"]) == (4, ["m0", "m1", "m2", "m3"], ["s"])
+    assert (found["good_run_id"], found["since_run_id"], found["verdict"], found["lasts"]) == (
+        "run-13",
+        "run-14",
+        "SLOWER",
+        True,
+    )
+    assert found["also"] == "suite_speedup -11.3 % (1); latency -20.0 % (1)"
     geometric = (1.5 * 1.2 * 1.3 * 1.4) ** (1 / 4) - 1
     assert (found["change"], found["most_change"]) == (
         pytest.approx(geometric, abs=0.002),
         pytest.approx(0.5, abs=0.002),
     )
+    query = f"SELECT count(*) AS n FROM change_points WHERE incident = {found['incident']}"
+    assert json.loads(ask(store, "sql", query, "--format", "json").stdout) == [{"n": found["changes"]}]
 
 
 @pytest.mark.exhaustive
@@ -113,45 +114,91 @@ def test_suites_are_series_like_others(store: Store) -> None:
     assert [(row["n"], row["value"]) for row in values] == [(6, pytest.approx(1.703, abs=0.001))]
 
 
-def moved(name: str | None, change: float | None, **columns: Any) -> dict[str, Any]:
-    """A row of `change_points` by which an incident is told."""
+def moved(name: str | None, change: float, run: str = "run-20", **columns: Any) -> dict[str, Any]:
+    """A row of `change_points` of which incidents are made."""
     shared = dict.fromkeys(COLUMNS) | {
-        "kind": "step",
-        "metric": "latency",
-        "since_run_id": "r",
-        "verdict": "SLOWER",
-        "p": 0.0,
-    }
-    return {**shared, "name": name, "change": change, "before": 1.0, "after": 1 + (change or 0), **columns}
+        "config": "main", "case_id": name, "kind": "step", "metric": "latency", "better": "lower",
+        "good_run_id": f"run-{int(run[4:]) - 1}",
+        "since_run_id": run, "verdict": "SLOWER" if change > 0 else "FASTER", "p": 0.0, "lasts": True,
+    }  # fmt: skip
+    return {**shared, "name": name, "change": change, "before": 1.0, "after": 1 + change, **columns}
+
+
+PLACES = {("main", f"run-{number}"): number for number in range(60)}
+
+
+def summed(*changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """The incidents."""
+    return find_incidents(changes, PLACES, {})
 
 
 CHANGES = st.builds(
     moved,
     st.sampled_from([None, "a", "b", "c", "d"]),
-    st.sampled_from([None, -0.5, -0.1, 0.1, 0.5]),
+    st.sampled_from([-1.0, -0.5, -0.1, 0.1, 0.5]),
+    st.sampled_from(["run-20", "run-21", "run-40"]),
     kind=st.sampled_from(["step", "excursion", "two levels"]),
-    since_run_id=st.sampled_from(["r", "s"]),
-    before=st.sampled_from([0.0, 1.0]),
+    metric=st.sampled_from(["latency", "suite_speedup", "graph_breaks"]),
+    better=st.sampled_from(["lower", "higher", None]),
+    lasts=st.sampled_from([True, False, None]),
 )
 
 
 @given(st.lists(CHANGES, max_size=40))
-def test_every_change_is_in_one_incident_or_stands_alone(changes: list[dict[str, Any]]) -> None:
-    """None is lost; what has no direction, and suites, belong to none."""
-    incidents = find_incidents(changes)
-    alone = list(without_members(changes, incidents))
+def test_every_change_is_in_one_incident(changes: list[dict[str, Any]]) -> None:
+    """None is lost, and incidents are numbered by their order."""
+    incidents = summed(*changes)
 
-    assert sum(row["members"] for row in incidents) + len(alone) == len(changes)
-    assert all(row["members"] >= LEAST_MEMBERS for row in incidents)
-    assert all(
-        row in alone for row in changes if row["name"] is None or row["change"] is None or row["kind"] == "two levels"
+    assert sum(row["changes"] for row in incidents) == len(changes)
+    assert [row["incident"] for row in incidents] == [*range(1, len(incidents) + 1)]
+    assert {row["incident"] for row in changes} == {row["incident"] for row in incidents}
+
+
+def test_the_costliest_is_first() -> None:
+    """Many cases by little before one by much, worse before better, what lasts before what is over, no direction last."""
+    many = [moved(f"m{number}", 0.05, "run-10") for number in range(20)]
+    one, better = moved("one", 0.9, "run-20"), moved("better", -0.9, "run-30")
+    over = moved("over", 9.0, "run-40", lasts=False)
+    count = moved("count", 5.0, "run-50", better=None, verdict=None)
+
+    runs = [row["since_run_id"] for row in summed(count, over, better, one, *many)]
+    assert runs == ["run-10", "run-20", "run-40", "run-30", "run-50"]
+
+
+def test_a_consequence_is_no_incident_of_its_own() -> None:
+    """What gets better because nothing runs stands beside what got worse."""
+    (incident,) = summed(
+        moved("a", 40.0), moved("a", 0.5, metric="compression_ratio", better="higher", verdict="BETTER")
     )
 
+    assert (incident["metric"], incident["also"]) == ("latency", "compression_ratio +50.0 % (1)")
 
-def test_what_always_drifted_did_not_begin_together() -> None:
-    """Three drifts since the first run are no incident; three since another run are one."""
-    always = [moved(name, 0.1, kind="drift") for name in "abc"]
-    later = [{**row, "good_run_id": "q"} for row in always]
 
-    assert find_incidents(always) == []
-    assert [row["members"] for row in find_incidents(later)] == [3]
+def test_a_change_that_is_dated_a_run_apart_belongs_to_the_larger_one() -> None:
+    """If metric and direction are the same; so does one of a series that was not measured in between."""
+    larger = [moved("a", 0.5), moved("b", 0.5)]
+    late, gap = moved("c", 0.2, "run-21"), moved("d", 0.2, "run-25", good_run_id="run-18")
+    another = moved("e", 0.2, "run-21", metric="compile_latency")
+
+    assert [(row["since_run_id"], row["changes"]) for row in summed(*larger, late, gap, another)] == [
+        ("run-20", 4), ("run-21", 1)
+    ]  # fmt: skip
+
+
+def test_what_always_drifted_is_one_incident() -> None:
+    """A drift since the first run of a series did not begin with other changes of that run."""
+    always = [moved(name, 0.1, "run-1", kind="drift", good_run_id=None) for name in "abc"]
+
+    assert [row["changes"] for row in summed(*always, moved("d", 0.5, "run-1"))] == [1, 3]
+
+
+def test_suites_that_run_one_after_the_other_are_one_night() -> None:
+    """Runs of one config within half a day, as long as no suite is measured again."""
+
+    def series(suite: str, *hours: int) -> Series:
+        runs = [SeriesRun(f"{suite}-{hour}", datetime.datetime(2026, 1, 1) + datetime.timedelta(hours=hour), None, None, None)
+                for hour in hours]  # fmt: skip
+        return Series({"config": "main", "suite": suite}, runs, [1.0] * len(runs))
+
+    places = order_runs([series("a", 0, 24, 26), series("b", 1, 25)])
+    assert {run: place for (_, run), place in places.items()} == {"a-0": 0, "b-1": 0, "a-24": 1, "b-25": 1, "a-26": 2}

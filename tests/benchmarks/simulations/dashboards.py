@@ -5,15 +5,22 @@ by a few percent together; single cases step, alternate or drift on their own; m
 that everybody should see first: all speedups fell by 97.7 % for four nights, and all compile times rose by 119 % for good.
 """
 
+import tempfile
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from bench.query.ask import ask
 from bench.warehouse import schema
+from bench.warehouse.database import Warehouse
 from bench.warehouse.events import CaseRecord, Event, Instant, Metric, Outcome, RunRecord
+from bench.warehouse.load import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.recorder import case_ids
 from bench.warehouse.store import Store
+
+from ..figures import BENCH, Figures, weigh
 
 NIGHTS = 115
 SUITES, MODES, MODELS = ("huggingface", "timm_models", "torchbench"), ("inference", "training"), 90
@@ -23,7 +30,7 @@ COLLAPSED, COMPILE_FACTOR = 0.023, 2.19
 NOISE = {"speedup": 0.008, "absolute_latency": 0.008, "compile_latency": 0.03, "compression_ratio": 0.002}
 UNITS = {"speedup": "ratio", "absolute_latency": "ns", "compile_latency": "ns", "compression_ratio": "ratio"}
 HIGHER = ("speedup", "compression_ratio")
-MOST_ROWS = 40
+MOST_ROWS, FIRST_ROWS = 40, 5
 REPEATS = 3
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -112,3 +119,32 @@ def write_table(log: EventLog, event: type[Event], stem: str, columns: dict[str,
         for field in wanted
     ]
     log.write(event, pa.Table.from_arrays(filled, schema=wanted), stem)
+
+
+def measure(figures: Figures) -> None:
+    """Seconds of `bench history`, the rows that a person reads, and where in them is what everybody should see first."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / ".bench").create()
+        write(store, simulate())
+        load(store)
+        command = [*BENCH, "history", "--store", str(store.root)]
+        seconds = min(weigh(command).seconds for _ in range(REPEATS))
+        figures.add("history of 2,172 series, 115 nights", seconds, "s", most=3)
+        env = {"COLUMNS": "100"}
+        lines = weigh(command, env=env).stdout.splitlines()
+        figures.add("its rows for a person", len(lines) - 2, "", most=MOST_ROWS)
+        figures.add("their width on a terminal of 100 characters", max(map(len, lines)), "characters", most=100)
+        with Warehouse.open(store) as warehouse:
+            query = "SELECT incident, since_run_id, metric, also FROM incidents ORDER BY incident"
+            answer = ask(warehouse, query)
+            assert answer is not None
+            rows = list(answer.dicts())
+    for name, night, metric in (
+        ("the collapse of speedups", COLLAPSE.start, "speedup"),
+        ("compile times up by 119 %", COMPILED, "compile_latency"),
+    ):
+        place = next(
+            row["incident"] for row in rows
+            if row["since_run_id"] == f"night-{night:03}" and metric in f"{row['metric']} {row['also']}"
+        )  # fmt: skip
+        figures.add(f"place of {name}", place, "", most=FIRST_ROWS)

@@ -75,25 +75,25 @@ def flipping(
             leaves = rng.random(CASES) < np.where(level == 1, chance if back is None else back, chance)
             level = np.where(leaves, 1 - level, level)
             levels.append(level)
-        return gap * np.array(levels) + rng.normal(0, sd, (NIGHTS, CASES))
+        return np.asarray(gap * np.array(levels) + rng.normal(0, sd, (NIGHTS, CASES)))
 
     return draw
 
 
 def rhythm(rng: np.random.Generator) -> Array:
     """Every seventh night is 8 % slower."""
-    return rng.normal(0, 0.01, (NIGHTS, CASES)) + 0.08 * (np.arange(NIGHTS) % 7 == 3)[:, None]
+    return np.asarray(rng.normal(0, 0.01, (NIGHTS, CASES)) + 0.08 * (np.arange(NIGHTS) % 7 == 3)[:, None])
 
 
 def three_levels(rng: np.random.Generator) -> Array:
     """Three levels 6 % apart, another one with a chance of 0.15."""
     level = np.cumsum((rng.random((NIGHTS, CASES)) < 0.15) * rng.integers(1, 3, (NIGHTS, CASES)), axis=0) % 3
-    return 0.06 * level + rng.normal(0, 0.005, (NIGHTS, CASES))
+    return np.asarray(0.06 * level + rng.normal(0, 0.005, (NIGHTS, CASES)))
 
 
 def heavy(rng: np.random.Generator) -> Array:
     """Student's t of 3 degrees."""
-    return 0.01 * rng.standard_t(3, (NIGHTS, CASES))
+    return np.asarray(0.01 * rng.standard_t(3, (NIGHTS, CASES)))
 
 
 WORLDS = (
