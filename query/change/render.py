@@ -294,10 +294,9 @@ def sentences(
     if unusual:
         yield f"only if named with --metrics: {escape(', '.join(unusual))}"
     if history.rows:
-        first = [
-            row for row in history.rows if row["incident"] == 1 and row["metric"] == history.incidents[0]["metric"]
-        ]
-        largest = max(first or history.rows, key=lambda row: abs(row["change"] or 0))
+        metric_of_first = history.incidents[0]["metric"]
+        lead = [row for row in history.rows if row["incident"] == 1 and row["metric"] == metric_of_first]
+        largest = max(lead or history.rows, key=lambda row: abs(row["change"] or 0))
         if largest["good_run_id"]:
             good, bad = (shlex.quote(largest[f"{run}_run_id"][:13]) for run in ("good", _arrival(largest)))
             yield f"see the largest with: bench compare {good} {bad}"
