@@ -29,7 +29,9 @@ SHOWN_NOTES = 20
 @click.command(cls=Command, epilog=f"\b\nFields of --map:\n{fields_for_people()}")
 @click.argument("paths", nargs=-1, metavar="[PATH | NAME:PATH]...")
 @click.option("--format", "format_name", metavar="NAME", help="Read as this format, whatever the files look like.")
-@click.option("--map", "maps", multiple=True, metavar="FIELD=COLUMN,…", help="Read any table: what its columns are.")
+@click.option(
+    "--map", "maps", multiple=True, metavar="FIELD=COLUMN,…", help="Read any table: which column is which field."
+)
 @click.option(
     "--pattern", metavar="REGEX", help="Read any text: a line that matches is a row, its named groups are columns."
 )
@@ -73,8 +75,8 @@ def ingest(
         bench ingest A:profiles/a B:profiles/b
 
     Any table (CSV, JSON, JSON lines, Parquet, SQLite, xlsx) is read by a mapping of its columns. FIELD=COLUMN names
-    the column of a field, FIELD:=TEXT gives one text for all rows; words that can be nothing else (ms, lower, mean)
-    need no colon. What describes a value follows it; what comes before the first value describes all of them. @FILE
+    the column of a field, FIELD:=TEXT gives one text for all rows; words such as ms, lower and mean need no
+    colon. What describes a value follows it; what comes before the first value describes all of them. @FILE
     holds the same in TOML.
 
     \b

@@ -303,7 +303,7 @@ def _look(
         plan.notes.append(f"{path} {reason}; left out")
         return None
     if forced and (others := sorted({row.format for row in candidates} - {forced.name})):
-        plan.notes.append(f"{path} is in the store already, read as {', '.join(others)}; now it is there once more")
+        plan.notes.append(f"{path} is in the store already, read as {', '.join(others)}; it is loaded a second time")
     return _File(path, place.name, print_, kind.name, None, same[0].config if same else None, forced)
 
 

@@ -68,8 +68,8 @@ class Loaded:
             return self.emptied
         return [
             *self.emptied,
-            f"{self.unchecked_bytes:,} bytes of what was recovered are unchecked: their process was killed before it wrote a"
-            " checksum, so a value that the disk changed there would not be noticed",
+            f"{self.unchecked_bytes:,} bytes of a process that was killed were recovered without a checksum: if the disk changed"
+            " them, nothing shows it",
         ]
 
     @property

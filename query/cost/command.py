@@ -64,7 +64,7 @@ def cost_model(
 ) -> int:  # fmt: skip
     """Fit what a step of an LLM scheduler costs, by the tokens it schedules and the requests in it.
 
-    A step of few tokens takes a floor, the time to read the weights; from some number of tokens on it is
+    A step of few tokens takes a minimum time, that of reading the weights; from some number of tokens on it is
     compute-bound, and each further token costs; so does each request. The fit is robust: hiccups do not count, so
     nothing needs filtering. What the steps cannot tell is left blank, with the reason. Ends with 4 if nothing could
     be told of any config.

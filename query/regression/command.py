@@ -127,7 +127,7 @@ def regressions(
     RUNS are id prefixes, configs, commits, latest (the default) or latest~1; each with its repeats: runs of the same
     config and clean commit within half a day, each judged on its own host. SLOWER and WORSE changed beyond noise, or are
     newly beyond a limit; where one run alone shows it, it may have had a bad machine: --confirm measures it again. BROKEN
-    and REMOVED passed before and do not now. What all cases of a run share is a finding of its own.
+    and REMOVED passed before and do not now. What all cases of a run share has a row of its own.
 
     Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge most cases.
 
@@ -262,7 +262,7 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     for row in doubtful_shifts(rows):
         yield f"{shift_text(row)}; {row['reason']}"
     if large := large_and_unsure(rows):
-        yield f"{counted(len(large), 'case')} moved by 20 % or more and stay UNSURE (see them with --all; --strict ends with 4)"
+        yield f"{counted(len(large), 'case')} moved by 20 % or more with too little data to be sure (--all lists them)"
     if known := at_known_levels(rows):
         names = ", ".join(f"{row['name']} {100 * row['change']:+.1f} %" for row in known[:NAMED])
         more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""

@@ -62,7 +62,7 @@ def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[...
     with bench.run("alive"):
         code, out, err = tell("recover")
         assert (code, out) == (0, "1 journal recovered, 1 still being written\n")
-        assert "bytes of what was recovered are unchecked: their process was killed" in err
+        assert "bytes of a process that was killed were recovered without a checksum" in err
     assert tell("recover")[1:] == ("0 journals recovered, 0 still being written\n", "")
 
 
@@ -99,7 +99,7 @@ def test_the_next_command_says_what_a_killed_process_left_unchecked(store: Store
 
     code, _, err = tell("runs", "--format", "csv")
 
-    assert (code, "bytes of what was recovered are unchecked" in err) == (0, True)
+    assert (code, "recovered without a checksum" in err) == (0, True)
     assert tell("runs", "--format", "csv")[2] == ""
 
 

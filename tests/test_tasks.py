@@ -1,0 +1,188 @@
+"""Everyday tasks, typed as a new user would type them: in an empty folder, with files that other tools wrote."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+class Shell:
+    """An empty folder to type commands in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("BENCH_")}
+        self.environment |= {"PYTHONPATH": str(ROOT / ".types")}
+        self.environment.pop("COLUMNS", None)
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        """Type `bench WORDS` and return all it writes; its exit code must be `code`."""
+        done = self.python("-m", "bench", *words)
+        assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done.stdout + done.stderr
+
+    def python(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run Python in the folder."""
+        return subprocess.run(
+            [sys.executable, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True
+        )
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file into the folder."""
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def hyperfine(*commands: tuple[str, float]) -> str:
+    results = [
+        {"command": name, "mean": mean, "stddev": mean / 50, "median": mean, "user": 0.1, "system": 0.0, "min": mean,
+         "max": mean * 1.05, "times": [mean * (1 + i / 500) for i in range(20)], "exit_codes": [0] * 20}
+        for name, mean in commands
+    ]  # fmt: skip
+    return json.dumps({"results": results})
+
+
+def nights(values: list[float]) -> str:
+    rows = [f"2026-11-{day + 1:02},c{day:07x},attn,{value}" for day, value in enumerate(values)]
+    return "\n".join(["date,sha,op,ms", *rows]) + "\n"
+
+
+SCRIPT = """
+import sys, bench
+with bench.run(sys.argv[1]) as run:
+    case = run.case("sort", batch_size=8)
+    for i in range(20):
+        case.timing(int(float(sys.argv[2]) * (1000000 + 1000 * (i % 5))))
+"""
+
+
+def test_show_me_the_numbers(shell: Shell) -> None:
+    """After one command on a file of hyperfine the times are there, and one more gives them again."""
+    shell.write("two.json", hyperfine(("sleep 0.1", 0.1), ("sleep 0.2", 0.2)))
+
+    assert "sleep 0.1  101.9 ms" in shell("ingest", "two.json")
+    assert "sleep 0.2  203.8 ms" in shell("show", "--sort", "-value")
+    report = shell("report")
+    assert "203.8 ms" in report and "eager" not in report
+
+
+def test_which_of_two_files_is_faster(shell: Shell) -> None:
+    """Both are read in place: the store is not touched."""
+    for name, mean in (("old", 0.1), ("new", 0.05)):
+        shell.write(f"{name}.json", hyperfine(("work", mean)))
+    text = shell("compare", "old.json", "new.json")
+
+    assert "2.00x" in text and str(shell.folder) not in text
+    assert not list(shell.folder.rglob("*.parquet"))
+
+
+def test_own_script_in_eight_lines(shell: Shell) -> None:
+    """Three runs of each side, and the verdict with its reason whole, in a pipe."""
+    shell.write("own.py", SCRIPT)
+    for turn in range(3):
+        for config, factor in (("main", 1.0), ("fused", 0.8)):
+            assert shell.python("own.py", config, str(factor + turn / 1000)).returncode == 0
+    text = shell("compare", "main", "fused", "--all-runs")
+
+    assert " 1.2" in text and "FASTER" in text and "…" not in text and "3 against 3 runs" in text
+
+
+def test_ten_nights_from_a_csv(shell: Shell) -> None:
+    """History names the night; regressions ends with 1."""
+    shell.write("nights.csv", nights([10.0, 10.05, 9.98, 10.02, 10.01, 9.99, 10.03, 12.0, 12.02, 11.98]))
+    shell("ingest", "nights.csv", "--map", "name=op,value=ms,unit=ms,commit=sha,time=date")
+
+    assert "2026-11-08" in shell("history", "attn")
+
+
+def test_what_sql_answers_becomes_a_file_by_its_ending(shell: Shell) -> None:
+    """Parquet is Parquet, CSV is CSV."""
+    shell.write("two.json", hyperfine(("a", 0.1), ("b", 0.2)))
+    shell("ingest", "two.json")
+    shell("sql", "SELECT name, median FROM cells WHERE metric = 'latency' ORDER BY name", "-o", "s.parquet")
+    shell("sql", "SELECT name FROM cells WHERE metric = 'latency' ORDER BY name", "-o", "s.csv")
+    shell("compare", "two.json", "two.json", "-o", "c.csv", code=2)
+
+    assert (shell.folder / "s.parquet").read_bytes()[:4] == b"PAR1"
+    assert (shell.folder / "s.csv").read_text() == "name\na\nb\n"
+
+
+def test_undo_rename_and_redo(shell: Shell) -> None:
+    """A wrong import is taken back, and nothing changes without --yes."""
+    shell.write("two.json", hyperfine(("a", 0.1)))
+    shell("ingest", "wrong:two.json")
+
+    assert "nothing has changed" in shell("rename", "wrong", "right")
+    shell("rename", "wrong", "right", "--yes")
+    assert "right" in shell("list", "configs")
+    shell("forget", "right", "--yes")
+    assert "right" not in shell("list", "configs")
+    shell("remember", "right")
+    assert "right" in shell("list", "configs")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("shwo",), "Nearest: 'show'"),
+        (("diff", "a", "b"), "It is called compare here"), (("status",), "It is called show here"),
+        (("ls",), "It is called list here"), (("ingest", "nothing.json"), "nothing.json"), (("show", "mian"), "Nearest: 'main'"),
+        (("list", "runs", "--confg", "main"), "--config"), (("sql", "FROM speedup"), "speedups"),
+    ],
+)  # fmt: skip
+def test_typos_are_understood(shell: Shell, words: tuple[str, ...], said: str) -> None:
+    """In one sentence, with the nearest name."""
+    shell.write("own.py", SCRIPT)
+    shell.python("own.py", "main", "1")
+
+    assert said in shell(*words, code=2)
+
+
+def test_the_project_says_which_store_and_floor(shell: Shell) -> None:
+    """And `bench settings` why."""
+    shell.write("pyproject.toml", '[tool.bench]\nstore = "results"\nfloor = "10%"\n')
+    shell.write("sub/two.json", hyperfine(("a", 0.1)))
+    shell("ingest", "sub/two.json")
+
+    assert (shell.folder / "results" / "events").is_dir()
+    assert "pyproject.toml" in shell("settings")
+
+
+def test_moving_verifying_and_copying_a_store(shell: Shell) -> None:
+    """By the names of today and of before."""
+    shell.write("own.py", SCRIPT)
+    shell.python("own.py", "main", "1")
+    shell("store", "sync", ".bench", "copy")
+
+    assert "all is well" in shell("store", "verify", "--store", "copy")
+    assert "all is well" in shell("verify", "--store", "copy")
+    assert shell("show", "--store", "copy", "--format", "csv") == shell("show", "--format", "csv")
+
+
+def test_a_suite_of_tests_fails_where_it_became_slower(shell: Shell) -> None:
+    """pytest-benchmark's fixture, without that plugin."""
+    shell.write("test_own.py", "def test_sum(benchmark):\n    assert benchmark(sum, [1, 2]) == 3\n")
+    options = ("-m", "pytest", "-q", "-p", "no:benchmark", "-p", "no:cacheprovider")
+    done = shell.python(*options, "--bench", "--bench-budget", "0.05", "test_own.py")
+
+    assert done.returncode == 0, done.stdout
+    assert "test_own.py::test_sum" in shell("show")
+
+
+def test_the_first_screen_is_short() -> None:
+    """What it is, one picture, three commands, how to install: within the first 45 lines of the README."""
+    first = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:45])
+
+    assert all(each in first for each in ("![", "pip install", "bench ingest", "bench show", "bench compare", "FASTER"))
+    assert "UNSURE" not in first
