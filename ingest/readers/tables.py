@@ -19,7 +19,7 @@ from .document import BadRecord, Object, decode, numbered_lines, read_text, repe
 from .files import read_head
 from .records import Record, record_of_csv
 from .sqlite_file import SQLITE, rows_of_table, sqlite_errors, tables_of
-from .text_rows import RowBlock, csv_blocks, json_blocks
+from .text_rows import RowBlock, csv_blocks, json_blocks, record_blocks
 from .xlsx_file import SheetRow, is_workbook, open_workbook
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _json(part: Part, records: str | None) -> TableFile:
     def rows() -> Iterator[Record]:
         return (_of_json(number, value, functools.partial(as_json, value)) for number, value in enumerate(found, 1))
 
-    return TableFile("json", _fields(rows()), False, rows)
+    return TableFile("json", _fields(rows()), False, rows, blocks=lambda: record_blocks(rows()))
 
 
 def _object(part: Part, records: str | None, key: str) -> TableFile:
@@ -198,7 +198,7 @@ def _object(part: Part, records: str | None, key: str) -> TableFile:
             record = _of_json(number, value, functools.partial(as_json, {name: value}))
             yield record if record.problem else replace(record, cells={key: name, **record.cells})
 
-    return TableFile("json", _fields(rows()), False, rows)
+    return TableFile("json", _fields(rows()), False, rows, blocks=lambda: record_blocks(rows()))
 
 
 def _lists(value: Any, prefix: str = "") -> Iterator[str]:
@@ -238,7 +238,7 @@ def _parquet(part: Part) -> TableFile:
             text = f"after row {number}"
             yield Record(number + 1, {}, lambda: text, f"the rest cannot be read as Parquet: {error}")
 
-    return TableFile("parquet", names, True, rows)
+    return TableFile("parquet", names, True, rows, blocks=lambda: record_blocks(rows()))
 
 
 def _sqlite(part: Part, records: str | None) -> TableFile:
@@ -265,7 +265,7 @@ def _sqlite(part: Part, records: str | None) -> TableFile:
     if log.is_file() and log.stat().st_size:
         cure = f"sqlite3 {shlex.quote(str(part.path))} 'PRAGMA wal_checkpoint(TRUNCATE)'"
         note = f"has a write-ahead log beside it, which is not read. Move its rows into the database with: {cure}"
-    return TableFile("sqlite", tables[name], True, rows, note)
+    return TableFile("sqlite", tables[name], True, rows, note, blocks=lambda: record_blocks(rows()))
 
 
 def _sheet(part: Part, records: str | None) -> TableFile:
@@ -289,7 +289,7 @@ def _sheet(part: Part, records: str | None) -> TableFile:
             text = f"after row {number}"
             yield Record(number + 1, {}, lambda: text, f"the rest of the sheet: {error}")
 
-    return TableFile("xlsx", list(names.values()), True, rows)
+    return TableFile("xlsx", list(names.values()), True, rows, blocks=lambda: record_blocks(rows()))
 
 
 def _of_sheet(row: SheetRow, names: dict[int, str]) -> Record:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...warehouse.events import as_json
 from ..format import Part, count_lines, encoding
 from . import csv_rows
 from .document import read_lines
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Each = TypeVar("Each")
 
 BLOCK_BYTES = 8 << 20
+REPLACED = "\ufffd"  # what JSON has in the place of a lone surrogate
 MOST_COLUMNS = 500  # of a quoted row: RE2 repeats an expression at most 1,000 times
 QUOTE, FEED, RETURN, TAB = b'"\n\r\t'
 
@@ -131,6 +133,35 @@ def json_blocks(part: Part, read: Callable[[Iterable[tuple[int, bytes]]], Iterat
         is_odd[0] |= number == 1  # which may begin with a mark
         yield _rows_of_lines(lines, is_odd, number, None, lambda chosen: {"text": chosen}, read)
         number += len(lines.ends)
+
+
+def record_blocks(records: Iterable[Record]) -> Iterator[RowBlock]:
+    """Rows of other tables as lines of JSON."""
+    plain: list[Record] = []
+    texts: list[str] = []
+    odd: list[Record] = []
+    size = 0
+    for record in records:
+        text = as_json(record.cells)
+        if record.problem is not None or REPLACED in text:
+            odd.append(record)
+            continue
+        plain.append(record)
+        texts.append(text)
+        size += len(text)
+        if size >= BLOCK_BYTES:
+            yield _block_of_records(plain, texts, odd)
+            plain, texts, odd, size = [], [], [], 0
+    if plain or odd:
+        yield _block_of_records(plain, texts, odd)
+
+
+def _block_of_records(plain: list[Record], texts: list[str], odd: list[Record]) -> RowBlock:
+    import pyarrow as pa
+
+    lines = pa.array([record.line for record in plain], pa.int64())
+    table = pa.table({"line": lines, "text": pa.array(texts, pa.string())})
+    return RowBlock(table, None, lambda row: [plain[row]], odd)
 
 
 def line_blocks(part: Part) -> Iterator[bytes]:

@@ -42,6 +42,7 @@ COMMAS = re.compile(r"[+-]?[0-9.,' ]*[0-9],[0-9]+(\.[0-9]+)?")
 WITH_COMMA = ": a comma is no decimal point, and thousands are not parted"
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
 LOOKED_AT = 1000  # rows that tell what a column holds
+ORDERED = ("csv", "log")  # tables whose rows have their cells in the order of the columns
 SHOWN = 12  # columns named in a note
 COMPILED_BYTES = 1 << 20  # below this a table is read row by row as fast
 
@@ -101,7 +102,7 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
     """
     if table.note is not None:
         results.note(table.note)
-    reader = RowReader(with_columns(mapping, table.columns), results, is_ordered=table.complete)
+    reader = RowReader(with_columns(mapping, table.columns), results, is_ordered=table.kind in ORDERED)
     if reader.mapping.rest != "out":
         reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
     is_long = results.part.size_bytes >= COMPILED_BYTES
@@ -111,8 +112,7 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
         CompiledMapping(reader, table.blocks, _objects(table.columns)).read(by_time=by_time)
     else:
         if is_long:
-            what = "melt" if reader.mapping.melts else table.kind
-            results.note(f"its rows are read one by one, not by SQL: {what} is left to Python")
+            results.note("its rows are read one by one, not by SQL, because of melt")
         _read_rows(table, reader, by_time=by_time)
     reader.notes()
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from bench.ingest.readers import text_rows
 from bench.ingest.user_formats import mapped
@@ -163,10 +165,37 @@ def same_by_both(
     return expected
 
 
-KINDS: dict[str, Callable[..., bytes]] = {"csv": as_csv, "json lines": as_json_lines}
+def as_document(rng: random.Random, rows: Sequence[dict[str, str]]) -> bytes:
+    """The good lines of JSON as one list, and values that are no rows."""
+    found: list[Any] = []
+    for line in as_json_lines(rng, rows).splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            found.append(rng.choice([1, None, {"m": "b", "v": 1e-7}, {"m": "\ud800", "v": 2}]))
+    return json.dumps(found).encode()
 
 
-@pytest.mark.parametrize("seeds", in_parts(range(24), every=12))
+def as_parquet(rng: random.Random, rows: Sequence[dict[str, str]]) -> bytes:
+    """Columns of texts and of numbers, with gaps."""
+    columns: dict[str, Any] = {name: [row[name] or None for row in rows] for name in COLUMNS}
+    numbers = [rng.choice([None, 1.5, 0.0, 1e-7, 1e22, float("nan"), -2.0, 0.1]) for _ in rows]
+    columns |= {
+        "v": numbers,
+        "n": [rng.choice([None, 1, 8, 2**40]) for _ in rows],
+        "tp": [rng.random() < 0.5 for _ in rows],
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    return bytes(sink.getvalue())
+
+
+KINDS: dict[str, Callable[..., bytes]] = {
+    "csv": as_csv, "json lines": as_json_lines, "json": as_document, "parquet": as_parquet,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seeds", in_parts(range(16), every=8))
 @pytest.mark.parametrize("kind", KINDS)
 def test_sql_and_the_exact_reader_agree(
     kind: str, seeds: Sequence[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
