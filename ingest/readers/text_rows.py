@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Each = TypeVar("Each")
 
 BLOCK_BYTES = 8 << 20
-REPLACED = "\ufffd"  # what JSON has in the place of a lone surrogate
+NOT_AS_JSON = ("\ufffd", 'NaN"', 'Infinity"')  # what `as_json` writes for what JSON has no word for
 MOST_COLUMNS = 500  # of a quoted row: RE2 repeats an expression at most 1,000 times
 QUOTE, FEED, RETURN, TAB = b'"\n\r\t'
 
@@ -143,7 +143,7 @@ def record_blocks(records: Iterable[Record]) -> Iterator[RowBlock]:
     size = 0
     for record in records:
         text = as_json(record.cells)
-        if record.problem is not None or REPLACED in text:
+        if record.problem is not None or any(word in text for word in NOT_AS_JSON):
             odd.append(record)
             continue
         plain.append(record)
