@@ -17,6 +17,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .query.relation import Relation
+from .sql.rules import ALPHA, FDR, FLOOR
 from .warehouse.console.numbers import counted
 from .warehouse.console.tables import html_table, text_table
 from .warehouse.database import Warehouse
@@ -187,8 +188,8 @@ class OpenStore:
         candidate: str,
         *,
         where: Mapping[str, Sequence[str]] | None = None,
-        floor: float = 0.03,
-        fdr: float = 0.05,
+        floor: float = FLOOR,
+        fdr: float = FDR,
         all_runs: bool = False,
     ) -> "Verdicts[Comparison]":
         """Compare two sides case by case, as `bench compare` does.
@@ -220,8 +221,8 @@ class OpenStore:
         *runs: str,
         where: Mapping[str, Sequence[str]] | None = None,
         last: int = 20,
-        floor: float = 0.03,
-        fdr: float = 0.05,
+        floor: float = FLOOR,
+        fdr: float = FDR,
     ) -> Verdicts[list[Row]]:
         """What got worse since the runs before, as `bench regressions` does; `result` has a row per comparison.
 
@@ -253,7 +254,7 @@ class OpenStore:
         *,
         where: Mapping[str, Sequence[str]] | None = None,
         since: datetime.datetime | None = None,
-        fdr: float = 0.05,
+        fdr: float = FDR,
         min_magnitude: float = 0.01,
     ) -> "Verdicts[History]":
         """What changed over many runs, as `bench history` does.
@@ -313,11 +314,11 @@ class OpenStore:
 
     def plan(
         self,
-        effect: float = 0.03,
+        effect: float = FLOOR,
         *,
         runs: int = 3,
         power: float = 0.8,
-        alpha: float = 0.05,
+        alpha: float = ALPHA,
         where: Mapping[str, Sequence[str]] | None = None,
     ) -> Verdicts[Sequence[Mapping[str, Any]]]:
         """How many runs it takes to see a change, as `bench plan` does.

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..query.comparison.compare import BETTER, VERDICTS, WORSE, Comparison
+from ..query.comparison.compare import CHANGES, VERDICTS, Comparison
 from ..query.comparison.render import means as mean_sentences
 from ..query.comparison.render import metric, why
 from ..warehouse.console.numbers import counted, ratio
@@ -42,7 +42,7 @@ def compared(row: Row) -> str:
     """What a row of `comparisons` says."""
     verdict, reasons = row["verdict"], escape("; ".join(why(row)))
     if verdict is None:
-        return f"{label(row)}: neither way is better; {reasons}"
+        return f"{label(row)}: not judged; {reasons}"
     if verdict == "UNSURE":
         return f"{label(row)}: UNSURE, {NOT_CLAIMED}; {reasons}"
     shown = (
@@ -92,7 +92,7 @@ def unsure(rows: Sequence[Row], *, named: int = 5) -> Iterator[str]:
         names = "; ".join(label(row) for row in doubtful[:named])
         more = f" and {len(doubtful) - named} more" if len(doubtful) > named else ""
         yield f"{counted(len(doubtful), 'row')} UNSURE, {NOT_CLAIMED}: {names}{more}"
-    if not any(row["verdict"] in (*WORSE, *BETTER) for row in rows):
+    if not any(row["verdict"] in CHANGES for row in rows):
         yield "nothing here is shown to be faster, slower, better or worse"
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..asking import OpenStore
 from ..query.limited import QuestionLimits, limited, settings
+from ..sql.rules import FLOOR
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import escape, json_value
 from ..warehouse.database import Warehouse
@@ -96,7 +97,8 @@ class Questions:
         )
 
     def compare(
-        self, base: str, candidate: str, where: Where | None = None, floor: float = 0.03, all_runs: bool = False, limit: int = 50,
+        self, base: str, candidate: str, where: Where | None = None, floor: float = FLOOR, all_runs: bool = False,
+        limit: int = 50,
     ) -> ToolAnswer:  # fmt: skip
         """Compare two sides case by case: FASTER, SLOWER, BETTER, WORSE, SAME, UNSURE, ADDED, REMOVED, BROKEN or FIXED.
 
@@ -112,7 +114,7 @@ class Questions:
         return _judged([means.get(sentence, sentence) for sentence in found.sentences], shown, doubts, limit)
 
     def regressions(
-        self, runs: list[str] | None = None, where: Where | None = None, floor: float = 0.03, everything: bool = False,
+        self, runs: list[str] | None = None, where: Where | None = None, floor: float = FLOOR, everything: bool = False,
         limit: int = 50,
     ) -> ToolAnswer:  # fmt: skip
         """What got worse in the newest run, or in the runs named, against the runs before of the same config.
@@ -164,7 +166,7 @@ class Questions:
         )
 
     def plan(
-        self, detect: float = 0.03, runs: int = 3, power: float = 0.8, where: Where | None = None, limit: int = 50
+        self, detect: float = FLOOR, runs: int = 3, power: float = 0.8, where: Where | None = None, limit: int = 50
     ) -> ToolAnswer:
         """How many runs on each side it takes to see a change of the size `detect`, from the noise seen so far."""
         if not 0 < detect < 100 or not 0 < power < 1 or runs < 1:

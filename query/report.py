@@ -163,12 +163,8 @@ def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
     moved = [row for row in found if row["finding"] == "shift" and row["verdict"] not in ("SAME", "UNSURE")]
     together = [regressions.shift_text(row) for row in [*moved, *doubtful]]
     statistics = [row for row in found if row["finding"] == "statistics"]
-    judged = sum(row["p"] is not None or row["verdict"] == "SAME" for row in statistics)
-    words = {
-        "SLOWER": "slower", "WORSE": "worse", "BROKEN": "broken", "REMOVED": "no longer measured", "FASTER": "faster",
-        "BETTER": "better",
-    }  # fmt: skip
-    changed = [*together, *(f"{count[verdict]} {text}" for verdict, text in words.items() if count[verdict])]
+    judged = sum(map(regressions.is_judged, statistics))
+    changed = [*together, *(f"{count[verdict]} {text}" for verdict, text in render.CALLED.items() if count[verdict])]
     if any(row["verdict"] in ("SLOWER", "WORSE", "BROKEN", "REMOVED") for row in found):
         return f"{', '.join(changed)}; {judged:,} series judged.", False
     if not judged:

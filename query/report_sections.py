@@ -155,7 +155,7 @@ def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], 
     if not found:
         return None
     columns = [
-        TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("there"), TableColumn("here"),
+        TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("base"), TableColumn("candidate"),
         TableColumn("ratio", "ratio"),
         TableColumn("low", "ratio"), TableColumn("high", "ratio"), TableColumn("reason"),
     ]  # fmt: skip
@@ -351,7 +351,7 @@ def environment(
         differ = [[fact.field, *fact.texts()] for fact in facts if not fact.same]
         sentences.append(environments.sentence(facts).capitalize() + f" from {_named(before)}.")
         if differ:
-            tables.insert(0, Table([TableColumn("field"), TableColumn("there"), TableColumn("here")], differ))
+            tables.insert(0, Table([TableColumn("field"), TableColumn("base"), TableColumn("candidate")], differ))
     if details["command"]:
         sentences.append(f"Measured by: {details['command']}")
     return Section(

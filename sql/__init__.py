@@ -4,9 +4,10 @@ A file begins with a comment of paragraphs, separated by empty `--` lines:
 
     -- One row per case measured with both eager and another backend.       the grain, then any notes
     --
-    -- arguments: configs := NULL, trim := 10                                only in macros
+    -- arguments: configs := NULL, floor := {floor}                          only in macros; a rule of `rules.py` in braces
     --
-    -- axes: run, case without work_hash                                     the columns, in order: groups of `axes.txt`,
+    -- from: _case_effects without deviations                                the columns, in order: those of another view,
+    -- axes: run, case without work_hash                                     groups of `axes.txt`,
     -- name      VARCHAR  Model.                                             what one of them means in this view,
     -- speedup   DOUBLE   eager median / backend median; > 1 is faster,      and columns with their type and meaning;
     --                    NULL where either failed.                          indented lines continue one
@@ -31,6 +32,8 @@ import hashlib
 import importlib.resources
 import re
 from dataclasses import dataclass
+
+from .rules import with_rules
 
 _COLUMN = re.compile(r"(\w+)\s{2,}([A-Z]+(?:\[\])?)\s{2,}(\S.*)")  # name, type, meaning
 _GROUP = re.compile(r"(\w+)(?: without ([\w ]+))?")
@@ -131,6 +134,7 @@ def digest() -> str:
     return hashlib.sha256(repr((texts, axes())).encode()).hexdigest()
 
 
+@functools.cache
 def _files(folder: str) -> dict[str, str]:
     """The text of every SQL file by name, from a folder and the folders in it."""
     found: dict[str, str] = {}
@@ -140,7 +144,7 @@ def _files(folder: str) -> dict[str, str]:
             if entry.is_dir():
                 ahead.append(entry)
             elif entry.name.endswith(".sql"):
-                found[entry.name.removesuffix(".sql")] = entry.read_text(encoding="utf-8")
+                found[entry.name.removesuffix(".sql")] = with_rules(entry.read_text(encoding="utf-8"))
     return dict(sorted(found.items()))
 
 
@@ -181,7 +185,9 @@ def read_columns(file: str, paragraph: str) -> dict[str, ViewColumn]:
     columns: dict[str, ViewColumn] = {}
     last = ""  # the column that an indented line continues
     for line in paragraph.splitlines():
-        if line.startswith("axes: "):
+        if line.startswith("from: "):
+            columns |= _columns_of(file, line.removeprefix("from: "))
+        elif line.startswith("axes: "):
             columns |= _groups(file, line.removeprefix("axes: "))
         elif line.startswith(" ") and last:
             columns[last] = ViewColumn(columns[last].type, f"{columns[last].meaning} {line.strip()}")
@@ -189,8 +195,21 @@ def read_columns(file: str, paragraph: str) -> dict[str, ViewColumn]:
             last = match[1]
             columns[last] = ViewColumn(match[2], match[3])
         else:
-            raise ValueError(f"{file}: want '-- column  TYPE  meaning' or '-- axes: group', got {line!r}")
+            raise ValueError(
+                f"{file}: want '-- column  TYPE  meaning', '-- axes: group' or '-- from: view', got {line!r}"
+            )
     return columns
+
+
+def _columns_of(file: str, text: str) -> dict[str, ViewColumn]:
+    """The columns of `_case_effects without deviations`, another view that this one hands on."""
+    match, files = _GROUP.fullmatch(text.strip()), _files("views")
+    if match is None or match[1] not in files:
+        raise ValueError(f"{file}: {text!r} is not the name of a view")
+    columns, left_out = parse(match[1], files[match[1]]).columns, set((match[2] or "").split())
+    if unknown := left_out - columns.keys():
+        raise ValueError(f"{file}: {match[1]} has no columns {', '.join(sorted(unknown))} to leave out")
+    return {name: column for name, column in columns.items() if name not in left_out}
 
 
 def _groups(file: str, text: str) -> dict[str, ViewColumn]:

@@ -11,6 +11,7 @@ import click
 
 from ..query.command import backends_option, suites_option
 from ..query.document import COMMENT_LIMIT
+from ..sql.rules import MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP
 from ..warehouse.console.completion import complete
 from ..warehouse.console.options import Command, notify, store_option
 from ..warehouse.errors import BenchError, Exit, MissingExtra, NothingToShow, UnknownName
@@ -36,19 +37,23 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 @click.option("--limit", type=click.IntRange(0), default=COMMENT_LIMIT, show_default=True, metavar="CHARACTERS",
               help="Longest Markdown; the least important tables are cut, and the report says so. 0 for any length.")  # fmt: skip
 @click.option(
-    "--min-speedup", type=click.FloatRange(0), default=0.95, show_default=True, help="Warn of speedups below this."
+    "--min-speedup",
+    type=click.FloatRange(0),
+    default=MIN_SPEEDUP,
+    show_default=True,
+    help="Warn of speedups below this.",
 )
 @click.option(
     "--max-compile-seconds",
     type=click.FloatRange(0),
-    default=120,
+    default=MAX_COMPILE_SECONDS,
     show_default=True,
     help="Warn of compile times above this.",
 )
 @click.option(
     "--min-compression",
     type=click.FloatRange(0),
-    default=0.9,
+    default=MIN_COMPRESSION,
     show_default=True,
     help="Warn of memory compression ratios below this.",
 )

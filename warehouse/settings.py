@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..sql.rules import FLOOR
 from .console.numbers import share
 from .errors import BenchError, UnknownName
 
@@ -115,7 +116,7 @@ SETTINGS = {
         ProjectSetting(
             "config", "text", None, "Config of new runs. Without it the git branch.", _text, "BENCH_CONFIG",
         ),
-        ProjectSetting("floor", "share", 0.03, "Smallest change that counts, such as 3%.", _share, "BENCH_FLOOR"),
+        ProjectSetting("floor", "share", FLOOR, "Smallest change that counts, such as 3%.", _share, "BENCH_FLOOR"),
         ProjectSetting(
             "floors", "list of {metric, case, floor}", (),
             "Floors of some metrics and cases, by patterns with * and ?; the last that fits counts.", _floors,

@@ -40,7 +40,7 @@ def measure_call(
         case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details={**where, **reading.disturbance})
 
     def emit(sample: Sample) -> None:
-        record(sample.reading, sample.phase, block=sample.block, position=sample.position)
+        record(sample.reading, sample.phase, block=sample.block, position=sample.position, process=0)
         if sample.phase == "steady":
             measured.times.append(sample.reading.each_ns)
 

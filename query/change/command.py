@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...sql.rules import FDR
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, Moment, Values, format_option, notify, share_option, store_option
@@ -41,7 +42,7 @@ PEOPLE = ("table", "markdown")
     "--since", type=Moment(), metavar="DATE", help="Only changes (with --all: values) from this time on, UTC."
 )
 @share_option("--min-magnitude", default="1%", most=100, help="Smallest change that counts.")
-@share_option("--fdr", default="5%", help="False alarms to accept, of the series said to have changed.")
+@share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of the series said to have changed.")
 @click.option("--all", "show_values", is_flag=True, help="List the values themselves.")
 @click.option("--members", is_flag=True, help="List every change, by incident.")
 @click.option("--summary", is_flag=True, help="Geomean, pass rate, compile time and memory over the last runs.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
+from ...sql.rules import FDR
 from ...warehouse.errors import UnknownName
 from ..ask import Answer, ask
 from ..filters import build_filter
@@ -23,7 +24,6 @@ LABELS = (
     "config", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
     "parameters", "metric", "phase", "unit", "better",
 )  # fmt: skip
-FDR = 0.05
 MIN_MAGNITUDE = 0.01  # default of `bench history --min-magnitude`
 USUAL = "coalesce(phase NOT IN ('cold', 'warmup'), true)"  # what is judged where no metric is named
 SERIES = ("config", "case_id", "metric", "phase", "unit")  # what tells one series from another

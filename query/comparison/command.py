@@ -42,9 +42,12 @@ from .compare import FDR
     help="Compare what was served: goodput within these limits (ttft, tpot, e2e), and quantiles of requests.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show every row: what is the same, and all that is UNSURE.")
+@click.option("--across-machines", "across", is_flag=True, help="Compare sides of different machines as they stand.")
 @click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
 @click.option(
-    "--fail-on", type=click.Choice(["slower"]), help="End with 1 if anything is slower or worse, 3 if anything is gone."
+    "--fail-on",
+    type=click.Choice(["slower", "likely"]),
+    help="End with 1 if anything is slower or worse, or likely so; 3 if anything is gone.",
 )
 @wide_option
 @format_option
@@ -53,7 +56,7 @@ from .compare import FDR
 def compare(
     base: str, candidate: str, metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str],
     models: Sequence[str], pairs: Sequence[str], floor: float, fdr: float, slo: Sequence[str],
-    everything: bool, all_runs: bool, fail_on: str | None,
+    everything: bool, across: bool, all_runs: bool, fail_on: str | None,
     fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
@@ -64,11 +67,12 @@ def compare(
     run there, else latest. These are read in place: nothing is stored.
 
     FASTER, SLOWER (BETTER, WORSE for what is no time and no rate) changed by the floor or more, beyond noise; of all
-    such verdicts a share of --fdr is false. SAME did not, UNSURE may have. ADDED and REMOVED were measured on one
-    side only, BROKEN and FIXED worked on one side only. Above 1 is better.
+    such verdicts a share of --fdr is false. LIKELY says that the interval excludes the floor, but that how runs of
+    different times differ was assumed, not seen. SAME did not change, UNSURE may have. A count that differs is CHANGED
+    where neither way is better. ADDED and REMOVED were measured on one side only, BROKEN and FIXED worked on one side only.
 
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
-    4 if every case is UNSURE.
+    4 if every case is UNSURE. With --fail-on likely what is likely slower or worse ends with 1, too.
 
     With --slo it compares what two serving benchmarks served: goodput within the limits, throughput, and p50, p90 and
     p99 of their requests, with intervals by blocks of time, or by runs where a side has several.
@@ -84,7 +88,7 @@ def compare(
     from ..higher_rooms import higher_rooms
     from .compare import compare as compared
     from .compare import exit_code
-    from .render import SPARE, document, render, sentences, shown
+    from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
     from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
     from .sides import find_sides, sides_in_place
 
@@ -108,7 +112,7 @@ def compare(
                 notify(sentence)
             return exit_code_of_served(served) if fail_on else Exit.OK
         where["metric"] = asked_metrics(warehouse, metrics)
-        found = compared(warehouse, *sides, floor=floor, fdr=fdr, where=where)
+        found = compared(warehouse, *sides, floor=floor, fdr=fdr, where=where, across=across)
     rows = found.rows + found.unusual
     if not rows:
         nothing = NothingToShow(
@@ -121,9 +125,12 @@ def compare(
         command = command_line(click.get_current_context(), without=presented)
         write_text(document(found, command=command).markdown(), output)
     elif fmt == "table":
-        write_fitted(*render(found, shown(found, everything=everything)), fmt, output, spare=SPARE, reason="why")
+        for sentence in (*machines(found), verdict(found)):
+            notify(sentence)
+        shown_rows = shown(found, everything=everything) + (statistics(found) if everything else [])
+        write_fitted(*render(found, shown_rows), fmt, output, spare=SPARE, reason="why")
         for sentence in sentences(found, everything=everything):
             notify(sentence)
     else:
         write_dicts(rows, fmt, output)
-    return exit_code(found) if fail_on else Exit.OK
+    return exit_code(found, likely=fail_on == "likely") if fail_on else Exit.OK

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
+from ...sql.rules import FDR, FLOOR
 from ...warehouse.errors import Exit, UnknownName
 from ..filters import build_filter
 from . import environments
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 Row = dict[str, Any]
-FLOOR, FDR = 0.03, 0.05  # unless the user says otherwise
 WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
+LIKELY_WORSE, LIKELY_BETTER = (tuple(f"LIKELY {verdict}" for verdict in verdicts) for verdicts in (WORSE, BETTER))
 
 # What is compared unless the column is named.
-USUAL = {"phase": "_is_warm(phase)", "metric": "_is_headline(metric, better)"}
+USUAL = {"phase": "_is_warm(phase)", "metric": "is_headline AND _is_headline(metric, better)"}
 # worst first
-VERDICTS = ("BROKEN", "SLOWER", "WORSE", "REMOVED", "FASTER", "BETTER", "FIXED", "ADDED", "UNSURE", None, "SAME")
+VERDICTS = (
+    "BROKEN", *WORSE, *LIKELY_WORSE, "REMOVED", *BETTER, *LIKELY_BETTER, "FIXED", "ADDED", "CHANGED", "UNSURE", None, "SAME",
+)  # fmt: skip
+CHANGES = (*WORSE, *LIKELY_WORSE, *BETTER, *LIKELY_BETTER, "CHANGED")  # verdicts that say that a number changed
 # What matters first; of that the larger change.
 ORDER = f"""
     coalesce(list_position({[verdict or "" for verdict in VERDICTS]}, coalesce(verdict, '')), 0),
@@ -40,11 +44,12 @@ class Comparison:
     candidate: Side
     floor: float
     rows: list[Row]
-    unusual: list[Row]  # set apart because nobody named it: cold and warm-up phases, and what has no direction
+    unusual: list[Row]  # set apart because nobody named it: cold phases, other statistics, and what has no direction
     shifts: list[Row]  # what all cases of a metric share, one per metric × phase: rows of `shared_shifts`
     means: list[Row]  # one per metric × phase × suite × backend
     differences: list[environments.EnvironmentField]  # of their environments and code
     captures: list[str]  # sentences on scheduler steps that one side lacks
+    machines: tuple[str, str] | None = None  # classes of both sides, where they are of different ones
 
 
 def compare(
@@ -55,6 +60,7 @@ def compare(
     floor: float = FLOOR,
     fdr: float = FDR,
     where: Mapping[str, Sequence[str]] | None = None,
+    across: bool = False,
 ) -> Comparison:
     """Compare two sides case by case.
 
@@ -67,16 +73,19 @@ def compare(
         floor: Smallest change that counts, as a fraction.
         fdr: Share of false alarms to accept, of all alarms.
         where: column of `comparisons` -> values to keep; an empty list keeps all.
+        across: Compare sides of different classes of machine as they stand.
 
     Raises:
         UnknownName: No such column, or a value that it does not hold.
     """
     where = {column: values for column, values in (where or {}).items() if values}
-    arguments = {"base": list(base.runs), "candidate": list(candidate.runs), "floor": floor, "fdr": fdr}
+    runs = {"base": list(base.runs), "candidate": list(candidate.runs)}
+    arguments = {**runs, "floor": floor, "fdr": fdr}
     warehouse.connection.execute(
         "CREATE OR REPLACE TEMP TABLE all_compared AS"
-        " FROM comparisons($base::VARCHAR[], $candidate::VARCHAR[], floor := $floor::DOUBLE, fdr := $fdr::DOUBLE)",
-        arguments,
+        " FROM comparisons($base::VARCHAR[], $candidate::VARCHAR[], floor := $floor::DOUBLE, fdr := $fdr::DOUBLE,"
+        " across := $across::BOOLEAN)",
+        {**arguments, "across": across},
     )
     columns = [column for column, *_ in warehouse.rows("DESCRIBE all_compared")]
     for column in where:
@@ -111,17 +120,34 @@ def compare(
             fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
         ],
         captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
+        machines=_machines(warehouse, runs),
     )
 
 
-def exit_code(comparison: Comparison) -> Exit:
-    """1 if anything got worse, or all together; else 3 if the candidate lacks anything; 4 if nothing could be judged."""
+def _machines(warehouse: "Warehouse", runs: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
+    """The classes of machine of both sides, where they are of different ones."""
+    query = (
+        "SELECT side.side, machines.machine FROM _comparison_sides($base::VARCHAR[], $candidate::VARCHAR[], 1) AS side"
+        " JOIN machines ON side.run_id = machines.run_id WHERE is_other_machine ORDER BY ALL"
+    )
+    classes: dict[str, list[str]] = {}
+    for side, machine in warehouse.rows(query, dict(runs)):
+        classes.setdefault(side, []).append(machine)
+    found = [" + ".join(dict.fromkeys(names)) for names in classes.values()]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def exit_code(comparison: Comparison, *, likely: bool = False) -> Exit:
+    """1 if anything got worse, or all together; else 3 if the candidate lacks anything; 4 if nothing could be judged.
+
+    With `likely` what is likely worse counts as worse.
+    """
     verdicts = Counter(row["verdict"] for row in [*comparison.rows, *comparison.shifts])
-    if any(verdicts[verdict] for verdict in WORSE):
+    if any(verdicts[verdict] for verdict in ((*WORSE, *LIKELY_WORSE) if likely else WORSE)):
         return Exit.FAILED
     if any(map(is_lost, comparison.rows)):
         return Exit.NOTHING
-    if not any(verdicts[verdict] for verdict in (*BETTER, "SAME")):
+    if not any(verdicts[verdict] for verdict in (*CHANGES, "SAME")):
         return Exit.TOO_LITTLE
     return Exit.OK
 

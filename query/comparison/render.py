@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, counted, ratio, times
+from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, ratio, times
 from ...warehouse.errors import Exit
 from ..document import Document, Section, Table, TableColumn
 from ..pasteable_sql import list_literal
 from . import environments
-from .compare import VERDICTS, Comparison, Row, exit_code, is_lost
+from .compare import CHANGES, VERDICTS, Comparison, Row, exit_code, is_lost
 from .sides import Side
 
 AXES = {
@@ -22,6 +22,17 @@ SPARE = ("difference",)  # columns of a table that may go where there is no room
 MOST_ROWS = {"SAME": 0, "UNSURE": 10}  # of a verdict that a table shows: those of the largest ratios
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
+LISTED = 8  # metrics that a sentence lists
+CALLED = {
+    "SLOWER": "slower", "WORSE": "worse", "LIKELY SLOWER": "likely slower", "LIKELY WORSE": "likely worse",
+    "BROKEN": "newly failing", "REMOVED": "no longer measured", "FASTER": "faster", "BETTER": "better",
+    "LIKELY FASTER": "likely faster", "LIKELY BETTER": "likely better", "CHANGED": "changed",
+}  # fmt: skip
+
+
+def statistics(comparison: Comparison) -> list[Row]:
+    """Other statistics of what was judged, which `--all` shows without a verdict of their own."""
+    return [row for row in comparison.unusual if not row["is_headline"] and row["better"] and row["ratio"]]
 
 
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
@@ -30,7 +41,7 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
     single: dict[tuple[Any, str], Row] = {}
     counts: Counter[str | None] = Counter()
     for row in comparison.rows:
-        key = row["case_id"], row["verdict"]
+        key = row["case_id"], row["verdict"] or ""
         counts[row["verdict"]] += 1
         if not everything and counts[row["verdict"]] > MOST_ROWS.get(row["verdict"], math.inf):
             continue
@@ -46,12 +57,12 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
 def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that all cases share, and reasons that hold for all, are for `sentences`."""
     axes, common = _varying(comparison), _common(comparison)
-    columns = [*(AXES[axis] for axis in axes), "metric", "base", "candidate", "difference", "ratio", "verdict", "why"]
+    columns = [*(AXES[axis] for axis in axes), "metric", "base", "candidate", "difference", "change", "verdict", "why"]
     return columns, [
         [
             *(value_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
             amount(row["candidate_value"], row["unit"]), _difference(row),
-            ratio(row["ratio"], row["low"], row["high"]), row["verdict"],
+            change_of(row), row["verdict"],
             "; ".join(part for part in why(row) if part not in common),
         ]
         for row in rows
@@ -102,21 +113,73 @@ def _difference(row: Row) -> str | None:
 
 
 def verdict(comparison: Comparison) -> str:
-    """One sentence: what got worse, what is gone, what got better, and how much could be judged."""
-    counts = Counter(row["verdict"] for row in comparison.rows)
-    lost = [row for row in shown(comparison) if is_lost(row)]
-    failing = sum(row["verdict"] == "BROKEN" for row in lost)
+    """One sentence: what changed and by how much, what is gone, and how much could be judged."""
+    rows = [row for row in shown(comparison, everything=True) if row["verdict"] is not None]
+    if len(rows) == 1 and rows[0]["verdict"] in (*CHANGES, "SAME", "UNSURE"):
+        return _of_one(comparison, rows[0])
     moved = [
         f"all cases together {times(row['ratio'])} in {metric(row)} ({row['verdict'].lower()})"
         for row in _moved(comparison)
     ]
-    parts = [
-        (counts["SLOWER"], "slower"), (counts["WORSE"], "worse"), (failing, "newly failing"),
-        (len(lost) - failing, "no longer measured"), (counts["FASTER"], "faster"), (counts["BETTER"], "better"),
-    ]  # fmt: skip
-    changed = ", ".join([*moved, *(f"{count:,} {word}" for count, word in parts if count)]) or "no change found"
+    counts = Counter(row["verdict"] for row in rows if row["verdict"] not in ("BROKEN", "REMOVED") or is_lost(row))
+    changes = [_called(rows, called, counts[called]) for called in CALLED if counts[called]]
+    changed = ", ".join([*moved, *changes]) or "no change found"
     beyond = "beyond that " if moved else ""
-    return f"{changed}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure"
+    of_all = f" of {counted(len(rows), 'comparison')}" if changes else ""
+    return f"{changed}{of_all}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure"
+
+
+def machines(comparison: Comparison) -> Iterator[str]:
+    """A sentence for sides of different machines, and the factor that all cases share."""
+    if not comparison.machines:
+        return
+    before, after = comparison.machines
+    shared = [
+        f"all {counted(count, 'case')} share {_shift(row)}"
+        for row, count in _of_each_metric(comparison)
+        if row["shift"]
+    ]
+    beyond = (
+        "cases are judged by what is beyond it" if shared else "fewer than 3 cases do not tell what is the machine's"
+    )
+    yield f"another machine: {before} → {after}; {'; '.join([*shared, beyond])} (--across-machines compares them as they stand)"
+
+
+def _shift(row: Row) -> str:
+    """What all cases of a row's metric share: `1.98x slower in latency`."""
+    return f"{change_of({**row, 'ratio': row['shift'], 'low': row['shift'], 'high': row['shift']})} in {metric(row)}"
+
+
+def _of_each_metric(comparison: Comparison) -> list[tuple[Row, int]]:
+    """A row of each metric that both sides measured, and how many rows it has."""
+    rows = [row for row in comparison.rows if row["ratio"]]
+    counts = Counter(map(metric, rows))
+    first = {metric(row): row for row in reversed(rows)}
+    return [(first[name], count) for name, count in counts.items()]
+
+
+def _of_one(comparison: Comparison, row: Row) -> str:
+    """The verdict on a single comparison: `candidate is 1.30x slower (95 % 1.27–1.33) in latency`."""
+    what = f"{comparison.candidate.name}: {metric(row)}"
+    change = change_of(row)
+    if row["verdict"] == "SAME":
+        return f"{what} is the same within {100 * comparison.floor:g} %, {change or 'equal'}"
+    if row["verdict"] == "UNSURE":
+        return f"{what} may have changed or not, {change or row['reason']}"
+    likely = "is likely" if row["verdict"].startswith("LIKELY") else "is"
+    return f"{what} {likely} {change}" if change else f"{what} changed: {row['reason']}"
+
+
+def _called(rows: Sequence[Row], called: str, count: int) -> str:
+    """How many rows have a verdict, and the one that changed most: `3 slower (worst attention 1.80x)`."""
+    changes = [row for row in rows if row["verdict"] == called and row["ratio"] and called in CHANGES]
+    if len(rows) < 2 or not changes:
+        return f"{count:,} {CALLED[called]}"
+    most = max(changes, key=lambda row: abs(math.log(row["ratio"])))
+    kind = "worst" if most["ratio"] < 1 else "most"
+    factor = times(max(most["ratio"], 1 / most["ratio"]))
+    parts = (kind if count > 1 else None, most["name"], value_text(most["parameters"]), factor)
+    return f"{count:,} {CALLED[called]} ({' '.join(part for part in parts if part)})"
 
 
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
@@ -131,9 +194,10 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     yield from _shared(comparison)
     yield from comparison.captures
     yield from means(comparison)
-    if comparison.unusual:
-        names = ", ".join(f"{name} ({count})" for name, count in Counter(map(metric, comparison.unusual)).items())
-        yield f"compared only if named with --metrics or --where 'phase=…': {names}"
+    if others := Counter(map(metric, comparison.unusual)):
+        names = ", ".join(f"{name} ({count})" for name, count in others.most_common(LISTED))
+        more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+        yield f"not judged: {names}{more}; --all shows other statistics, --metrics and --where 'phase=…' what they name"
     if comparison.differences:
         yield f"environments differ: {'; '.join(map(str, comparison.differences))}"
 

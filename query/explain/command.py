@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...sql.rules import ALPHA, FLOOR
 from ...warehouse.console.completion import complete
 from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
 from ...warehouse.console.tables import escape, write_dicts, write_rows
@@ -25,7 +26,7 @@ ENDS = 3  # rows of a long table that are shown at either end
 
 
 @click.command(cls=Command)
-@share_option("--detect", "effect", default="3%", most=100, help="Change to see, either way.")
+@share_option("--detect", "effect", default=f"{FLOOR:.0%}", most=100, help="Change to see, either way.")
 @click.option(
     "--runs",
     type=click.IntRange(1),
@@ -34,7 +35,7 @@ ENDS = 3  # rows of a long table that are shown at either end
     help="Runs on each side; the smallest change that they can show is printed.",
 )
 @share_option("--power", default="80%", help="How often to see the change where there is one.")
-@share_option("--alpha", default="5%", help="How often to see a change in a case that has none.")
+@share_option("--alpha", default=f"{ALPHA:.0%}", help="How often to see a change in a case that has none.")
 @click.option(
     "--correct",
     "correction",

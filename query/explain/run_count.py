@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from ...sql.rules import ALPHA, FLOOR
 from ...warehouse.console.numbers import counted, span
 from ...warehouse.errors import BenchError, Exit
 from ..filters import build_filter
@@ -31,10 +32,10 @@ Row = Mapping[str, Any]  # of `detectable_effects`, by column
 class DetectionGoal:
     """Which effect is to be detected, and with what power: the arguments of `detectable_effects`."""
 
-    effect: float = 0.03  # share: a factor of 1.03 either way
+    effect: float = FLOOR  # share: a factor of 1.03 either way
     runs: int = 3  # on each side
     power: float = 0.8
-    alpha: float = 0.05
+    alpha: float = ALPHA
     correction: str = "none"  # none, bonferroni or bh
     changed: float = 0.1  # share of the cases that change; only bh asks
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...sql.rules import FDR
 from ...warehouse.console.completion import complete
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.numbers import amount, counted
@@ -43,6 +44,7 @@ from .regressions import (
     environment_changes,
     exit_code,
     fold,
+    is_judged,
     judge,
     judged_runs,
     large_and_unsure,
@@ -82,7 +84,7 @@ NAMED = 3  # differences of the environment that a sentence names
     help="Runs before to compare with.",
 )
 @floor_option
-@share_option("--fdr", default="5%", help="False alarms to accept, of all alarms.")
+@share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of all alarms.")
 @click.option(
     "--min-speedup",
     type=float,
@@ -104,6 +106,13 @@ NAMED = 3  # differences of the environment that a sentence names
     show_default=True,
     help="Flag a memory compression ratio that is newly below this.",
 )
+@click.option(
+    "--fail-on",
+    type=click.Choice(["slower", "likely"]),
+    default="slower",
+    show_default=True,
+    help="End with 1 if anything is slower or worse, or likely so.",
+)
 @click.option("--strict", is_flag=True, help="End with 4 if a case moved by 20 % or more and stays UNSURE.")
 @click.option("--all", "show_all", is_flag=True, help="Show every comparison, not only what changed.")
 @click.option("--members", "each", is_flag=True, help="Show every case, not a line for those that moved together.")
@@ -118,8 +127,8 @@ NAMED = 3  # differences of the environment that a sentence names
 @store_option
 def regressions(
     runs: Sequence[str], confirm: int | None, last: int, floor: float, fdr: float, min_speedup: float,
-    max_compile_seconds: float, min_compression: float, strict: bool, show_all: bool, each: bool, metrics: Sequence[str],
-    phases: Sequence[str],
+    max_compile_seconds: float, min_compression: float, fail_on: str, strict: bool, show_all: bool, each: bool,
+    metrics: Sequence[str], phases: Sequence[str],
     suites: Sequence[str], backends: Sequence[str], models: Sequence[str], fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """What got worse since the runs before: beyond noise, beyond a limit, or gone.
@@ -177,7 +186,7 @@ def regressions(
                 )
         else:
             write_rows(COLUMNS, [list(row.values()) for row in shown], fmt, output)
-    return exit_code(rows, strict=strict)
+    return exit_code(rows, strict=strict, likely=fail_on == "likely")
 
 
 def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
@@ -243,14 +252,13 @@ def _is_excused(row: Row) -> bool:
 
 def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]) -> Iterator[str]:
     """Sentences below the table: how much was judged, why some was not, other possible causes, and what to do next."""
-    tested = [row for row in rows if row["p"] is not None]
     added = {row["case_id"]: "ADDED" for row in rows if row["verdict"] == "ADDED"}
     counts = Counter(
         [*added.values(), *(row["verdict"] for row in rows if row["verdict"] != "ADDED" and not _is_excused(row))]
     )
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict and counts[verdict])
     runs = f"run{'s' if len(judged) > 1 else ''} {', '.join(run_id[:13] for run_id in judged)}"
-    compared = f"{counted(len(tested), 'comparison')} of {runs} with runs before"
+    compared = f"{counted(sum(counts.values()), 'comparison')} of {runs} with runs before"
     yield f"{compared}: {listed or 'nothing measured has a better and a worse'}"
     unjudged = Counter(
         (row["host"], why(row)[0])
@@ -270,7 +278,7 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     failing = worse_cases(rows)
     if not failing:
         return
-    cases = [row for row in tested if row["finding"] == "statistics"]
+    cases = [row for row in rows if row["finding"] == "statistics" and is_judged(row)]
     worse = sum(row["verdict"] in WORSE for row in cases)
     if len(cases) >= 10 and worse > WHOLE_MACHINE * len(cases):
         yield f"{worse} of {len(cases)} got worse together: a slower machine looks like that, too"

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
+from ...sql.rules import FDR, FLOOR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
-from ..comparison.compare import VERDICTS, WORSE
+from ..comparison.compare import LIKELY_WORSE, VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
 from ..comparison.render import members, metric, value_text
 from ..resolve import COLUMN_LABELS, resolve_run
@@ -33,18 +34,18 @@ Row = Mapping[str, Any]
 class RegressionRule:
     """When a difference counts: arguments of the macro `regression_findings`."""
 
-    last: int = 20  # runs of the baseline, at most
-    floor: float = 0.03
-    fdr: float = 0.05
+    last: int = WINDOW  # runs of the baseline, at most
+    floor: float = FLOOR
+    fdr: float = FDR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What no case may fall below or exceed: arguments of the macro `regression_findings`."""
 
-    min_speedup: float = 0.95
-    max_compile_seconds: float = 120.0
-    min_compression: float = 0.9
+    min_speedup: float = MIN_SPEEDUP
+    max_compile_seconds: float = MAX_COMPILE_SECONDS
+    min_compression: float = MIN_COMPRESSION
 
 
 def judged_runs(warehouse: "Warehouse", *names: str) -> list[str]:
@@ -205,19 +206,24 @@ def shift_text(row: Row) -> str:
     return f"all cases together {100 * row['change']:+.1f} % in {metric(row)} ({row['verdict'].lower()})"
 
 
-def exit_code(rows: Iterable[Row], *, strict: bool = False) -> Exit:
+def is_judged(row: Row) -> bool:
+    """Whether a number has a verdict, or a test that left it UNSURE."""
+    return row["p"] is not None or row["verdict"] not in (None, "UNSURE")
+
+
+def exit_code(rows: Iterable[Row], *, strict: bool = False, likely: bool = False) -> Exit:
     """The exit code for a CI job: 1 if anything got worse, 3 if something is only gone, 4 if most cases cannot be judged.
 
-    If `strict`, a large change that is UNSURE is too little data as well.
+    If `strict`, a large change that is UNSURE is too little data as well; with `likely` what is likely worse counts as worse.
     """
     rows = list(rows)
     verdicts = {row["verdict"] for row in rows}
-    if verdicts & set(WORSE):
+    if verdicts & {*WORSE, *(LIKELY_WORSE if likely else ())}:
         return Exit.FAILED
     if verdicts & {"BROKEN", "REMOVED"}:
         return Exit.NOTHING
     measured = [row for row in rows if row["finding"] == "statistics"]
-    judged = sum(row["p"] is not None or row["verdict"] == "SAME" for row in measured)
+    judged = sum(map(is_judged, measured))
     return Exit.OK if 2 * judged > len(measured) and not (strict and large_and_unsure(rows)) else Exit.TOO_LITTLE
 
 

@@ -12,20 +12,25 @@
 -- maximum      DOUBLE  Largest.
 -- mean         DOUBLE  Arithmetic mean.
 -- stdev        DOUBLE  Standard deviation of the sample (n - 1); NULL for one sample.
--- median_low   DOUBLE  Lower end of the distribution-free 95 % interval of the median: the k-th smallest sample, k =
+-- median_low   DOUBLE  Lower end of the 95 % interval of the median. Within one process it is the k-th smallest sample, k =
 --                      floor((n + 1 - 1.96 √n) / 2), which covers at least 95 % for every n ≥ 6 (Conover, Practical
---                      Nonparametric Statistics, 3.2); NULL for fewer than 6 samples.
--- median_high  DOUBLE  Upper end: the k-th largest sample.
+--                      Nonparametric Statistics, 3.2). Where several processes measured, it is no higher than median /
+--                      exp(t · process_spread / √processes), with Student's t of one degree of freedom less than there are
+--                      processes, since processes differ however many samples each has. NULL where neither is known.
+-- median_high  DOUBLE  Upper end: the k-th largest sample, and no lower than the same of the processes.
+-- processes    BIGINT  Processes, forks, invocations or repetitions that measured it; NULL where nobody said.
+-- process_spread  DOUBLE  Standard deviation of ln(median) from process to process; NULL of fewer than two.
 WITH
 samples AS (
-    SELECT run_id, case_id, metric, phase, 'ns' AS unit, 'lower' AS better, duration_ns / loops AS value
+    SELECT run_id, case_id, metric, phase, 'ns' AS unit, 'lower' AS better, duration_ns / loops AS value,
+        coalesce(process, block) AS process
     FROM timings
     WHERE loops > 0
     UNION ALL
-    SELECT run_id, case_id, concat_ws('_', metric, statistic), phase, unit, better, value
+    SELECT run_id, case_id, concat_ws('_', metric, statistic), phase, unit, better, value, block
     FROM metrics
     UNION ALL
-    SELECT run_id, case_id, source || '_' || statistic, phase, 'bytes', 'lower', size_bytes
+    SELECT run_id, case_id, source || '_' || statistic, phase, 'bytes', 'lower', size_bytes, NULL
     FROM (
         SELECT
             *, first_value(device_index) OVER (
@@ -42,12 +47,34 @@ sorted_samples AS (
     WHERE run_id IN (SELECT run_id FROM _touched) AND abs(value) < 1e150
     GROUP BY ALL
 ),
+process_medians AS (
+    SELECT run_id, case_id, metric, phase, process, median(value) AS value
+    FROM samples
+    WHERE process IS NOT NULL AND run_id IN (SELECT run_id FROM _touched) AND abs(value) < 1e150
+    GROUP BY ALL
+),
+process_spreads AS (
+    SELECT
+        run_id, case_id, metric, phase, count(*) AS processes,
+        list_stddev_samp(list_sort(list(ln(value)) FILTER (value > 0))) AS process_spread
+    FROM process_medians
+    GROUP BY ALL
+),
 rank_positions AS (
     SELECT
-        *, len(x) AS n,
+        sorted_samples.*, processes, process_spread, len(x) AS n,
         (len(x) - 1) * 0.25::DOUBLE AS r1, (len(x) - 1) * 0.5::DOUBLE AS r2, (len(x) - 1) * 0.75::DOUBLE AS r3,
         CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
     FROM sorted_samples
+    LEFT JOIN process_spreads AS spread
+        ON sorted_samples.run_id = spread.run_id AND sorted_samples.case_id = spread.case_id
+        AND sorted_samples.metric = spread.metric AND sorted_samples.phase IS NOT DISTINCT FROM spread.phase
+),
+summaries AS (
+    SELECT
+        *, x[floor(r2)::BIGINT + 1] + (r2 - floor(r2)) * (x[ceil(r2)::BIGINT + 1] - x[floor(r2)::BIGINT + 1]) AS median,
+        exp(_t975(processes - 1) * process_spread / sqrt(processes)) AS process_factor
+    FROM rank_positions
 )
 
 SELECT
@@ -56,13 +83,15 @@ SELECT
     n,
     x[1] AS minimum,
     x[floor(r1)::BIGINT + 1] + (r1 - floor(r1)) * (x[ceil(r1)::BIGINT + 1] - x[floor(r1)::BIGINT + 1]) AS q1,
-    x[floor(r2)::BIGINT + 1] + (r2 - floor(r2)) * (x[ceil(r2)::BIGINT + 1] - x[floor(r2)::BIGINT + 1]) AS median,
+    median,
     x[floor(r3)::BIGINT + 1] + (r3 - floor(r3)) * (x[ceil(r3)::BIGINT + 1] - x[floor(r3)::BIGINT + 1]) AS q3,
     x[n] AS maximum,
     list_avg(x) AS mean,
     list_stddev_samp(x) AS stdev,
-    x[k] AS median_low,
-    x[n + 1 - k] AS median_high
-FROM rank_positions
+    least(x[k], median / process_factor) AS median_low,
+    greatest(x[n + 1 - k], median * process_factor) AS median_high,
+    processes,
+    process_spread
+FROM summaries
 LEFT JOIN _run_records AS run USING (run_id)
 LEFT JOIN case_axes AS axes USING (case_id)

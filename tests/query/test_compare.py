@@ -295,7 +295,7 @@ def test_what_matters_comes_first() -> None:
     comparison = compare(mixed(), A, B)
     columns, rows = render(comparison, shown(comparison))
 
-    assert columns == ["model", "metric", "base", "candidate", "difference", "ratio", "verdict", "why"]
+    assert columns == ["model", "metric", "base", "candidate", "difference", "change", "verdict", "why"]
     assert [(row[0], row[1], row[6]) for row in rows] == [
         ("gone", "2 metrics", "BROKEN"), ("slower", "latency", "SLOWER"), ("slow", "latency", "SLOWER"),
         ("faster", "latency", "FASTER"), ("new", "latency", "ADDED"),
@@ -313,7 +313,7 @@ def test_of_many_unsure_rows_the_largest_are_shown() -> None:
 
     assert [row["verdict"] for row in shown(found)] == ["SLOWER", *["UNSURE"] * 10]
     assert len(shown(found, everything=True)) == 13
-    told = "not shown: 2 UNSURE (2: fewer than … samples on a side: one slow sample decides); --all shows them"
+    told = "not shown: 2 UNSURE (2: fewer than … samples on a side); --all shows them"
     assert told in sentences(found) and told not in sentences(found, everything=True)
 
 
@@ -324,7 +324,7 @@ def test_sentences_tell_what_a_table_cannot() -> None:
         "all cases: suite s, backend eager",
         "all intervals: noise of a run 0.3 %",
         "s eager latency: geomean 1.027x (95 % 1.020–1.034) over 4 of 6 matched; added: new; removed: gone",
-        "compared only if named with --metrics or --where 'phase=…': seed (1)",
+        "not judged: seed (1); --all shows other statistics, --metrics and --where 'phase=…' what they name",
     ]
 
 
@@ -354,7 +354,7 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
     )
     text = document(compare(warehouse, A, B), command="bench compare a b").markdown()
 
-    assert text.startswith("## a → b\n\n❌ **1 slower; 1 the same, 0 unsure**\n")
+    assert text.startswith("## a → b\n\n❌ **1 slower (&lt;b&gt;\\|x 2.00x) of 2 comparisons; 1 the same, 0 unsure**\n")
     assert "| &lt;b&gt;\\|x | latency | 1.001 ms | 2.003 ms |" in text
     assert "<details>\n<summary>The same within 3 %: 1</summary>" in text
 

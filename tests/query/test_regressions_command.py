@@ -96,7 +96,7 @@ def test_each_verdict_is_counted_once(store: Store, bench: Bench) -> None:
         for kind in {type(event) for event in events}:
             EventLog(store).write(kind, [event for event in events if type(event) is kind], f"night-{day}.{kind.TABLE}")
 
-    assert "2 comparisons of run night-7 with runs before: 1 ADDED, 1 UNSURE, 1 SAME\n" in bench("night").stderr
+    assert "3 comparisons of run night-7 with runs before: 1 ADDED, 1 UNSURE, 1 SAME\n" in bench("night").stderr
 
 
 def test_what_got_worse_is_told_worst_first(store: Store, bench: Bench) -> None:

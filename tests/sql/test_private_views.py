@@ -193,10 +193,12 @@ def test_case_noises_and_errors(runs: Builder) -> None:
     ((variance, degrees),) = runs.rows(f"SELECT variance, noise_degrees FROM _case_noises{sides}")
     distances = [math.log(100 / 105), math.log(110 / 105)]
     assert (variance, degrees) == (pytest.approx(sum(x * x for x in distances) / 0.9776), 1)
-    ((noise, error, change),) = runs.rows(f"SELECT noise, error, change FROM _case_errors{sides}")
+    ((noise, error, change),) = runs.rows(
+        "SELECT noise, error, change FROM _case_errors(['a1', 'a2'], ['b1'], 20, 0.03, false)"
+    )
     assert (noise, change) == (pytest.approx(variance**0.5), 0)
     assert error == pytest.approx((variance * (1 + math.pi / 2 / (1 + math.pi / 2))) ** 0.5)
-    ((p, verdict),) = runs.rows("SELECT p, verdict FROM _case_verdicts(['a1', 'a2'], ['b1'], 20, 0.03, 0.05)")
+    ((p, verdict),) = runs.rows("SELECT p, verdict FROM _case_verdicts(['a1', 'a2'], ['b1'], 20, 0.03, 0.05, false)")
     assert (p, verdict) == (1, "UNSURE")
 
 
@@ -365,6 +367,37 @@ def test_steps(warehouse: Builder) -> None:
         ("_gain(2, 'lower')", -2),
         ("_gain(2, 'higher')", 2),
         ("_gain(2, NULL)", 2),
+        ("_sampling_variance(100, 90, 110, 10, 9, 4, 0.02)", pytest.approx(0.0001)),
+        ("_assumed_reach('latency', 'steady', 'ns')", 0.0657),
+        ("_assumed_reach('compile_latency', NULL, 'ns')", 0.25),
+        ("_assumed_reach('rss_peak', NULL, 'bytes')", 0.038),
+        ("_assumed_reach('speedup', NULL, 'ratio')", 0.092),
+        ("_excludes(0.05, 0.1, 0.03)", True),
+        ("_excludes(-0.1, -0.05, 0.03)", True),
+        ("_excludes(0.02, 0.1, 0.03)", False),
+        ("_measurement('latency_median')", "latency"),
+        ("_measurement('cpu_time_mean')", "latency"),
+        ("_measurement('items_per_second')", "latency"),
+        ("_measurement('ttft_p50')", "ttft"),
+        ("_measurement('ttft_p99')", "ttft_p99"),
+        ("_measurement('rss_peak')", "rss_peak"),
+        ("_statistic_place('latency') < _statistic_place('latency_median')", True),
+        ("_statistic_place('latency_median') < _statistic_place('latency_mean')", True),
+        ("_statistic_place('latency_mean') < _statistic_place('latency_min')", True),
+        ("_statistic_place('latency_min') < _statistic_place('throughput')", True),
+        ("_is_count('graph_breaks', 'count')", True),
+        ("_is_count('allocated', 'bytes')", True),
+        ("_is_count('rss_peak', 'bytes')", False),
+        ("_is_counter('instructions')", True),
+        ("_is_counter('graph_breaks')", False),
+        (
+            "_assumption(3, 0.0657, 0.0657, 1, 1)",
+            "assumes that sessions differ as public nightly runs do, 95 % within 6.6 %",
+        ),
+        (
+            "_assumption(30, 0.1, 0.0657, 5, 6)",
+            "5 against 6 processes of one session each; assumes that sessions differ as these 30 cases do, 95 % within 10.0 %",
+        ),
         ("_is_accurate('pass_due_to_skip')", True),
         ("_is_accurate('fail_accuracy')", False),
         ("_is_time_or_rate('ns')", True),
@@ -388,8 +421,11 @@ def test_steps(warehouse: Builder) -> None:
             "_batch_error([2, 2, 0, 0, -2, -2, 0, 0, 1, -1])",
             pytest.approx((11.25 / 9 * 2 / 8) ** 0.5),
         ),  # nine pairs overlap
-        ("_sampling_variance(100, NULL, NULL, 10, 4)", pytest.approx(math.pi / 2 * 0.01 / 4)),
-        ("_sampling_variance(100, 90, 110, 10, 9)", pytest.approx((math.log(110 / 90) / 2 / 1.959963984540054) ** 2)),
+        ("_sampling_variance(100, NULL, NULL, 10, 4, 1, NULL)", pytest.approx(math.pi / 2 * 0.01 / 4)),
+        (
+            "_sampling_variance(100, 90, 110, 10, 9, NULL, NULL)",
+            pytest.approx((math.log(110 / 90) / 2 / 1.959963984540054) ** 2),
+        ),
         ("_comparison_evidence(1, 1, 1, 'SAME', false)", "one run each"),
         ("_comparison_evidence(20, 2, 2, 'SLOWER', true)", "20 against 2 runs on 2 hosts, confirmed"),
         ("_comparison_evidence(20, 1, 1, 'SLOWER', false)", "20 against 1 run, not confirmed"),
@@ -567,12 +603,12 @@ def test_compared_and_judged_cases(runs: Builder) -> None:
             runs.add(it := case(name, run=run_id), timing(it, ns))
 
     numbers = "SELECT name, verdict, hosts, base_total, base_runs, candidate_runs FROM _compared_numbers"
-    assert runs.rows(f"{numbers}(NULL, ['a2'], 20, 0.03, 0.05) ORDER BY name") == [
+    assert runs.rows(f"{numbers}(NULL, ['a2'], 20, 0.03, 0.05, false) ORDER BY name") == [
         ("k", "REMOVED", 1, 1, 1, None),
-        ("m", "UNSURE", 1, 1, 1, 1),
+        ("m", "LIKELY SLOWER", 1, 1, 1, 1),
     ]
     query = "SELECT name, pair, first_place, streak, since_place, good_place, cases FROM"
-    assert runs.rows(f"{query} _compared_cases(NULL, ['a2'], 20, 0.03, 0.05) ORDER BY name") == [
+    assert runs.rows(f"{query} _compared_cases(NULL, ['a2'], 20, 0.03, 0.05, false) ORDER BY name") == [
         ("k", 1, None, None, None, None, 1),
         ("m", 1, 2, 0, 2, 1, 1),
     ]

@@ -7,6 +7,7 @@ import click
 
 from ...query.comparison.sides import Side, find_sides
 from ...query.pasteable_sql import list_literal, text_literal
+from ...sql.rules import FLOOR
 from ...warehouse.console.numbers import amount, counted, ratio
 from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, ends_of, filter_sql, read_rows, select
@@ -40,7 +41,7 @@ def draw(
     backends: Backends = (),
     models: Models = (),
     all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
-    floor: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = 0.03,
+    floor: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = FLOOR,
     all_cases: Annotated[bool, Option("Draw the cases that are UNSURE or SAME, too.", "--all")] = False,
     title: Title = None,
     size: Size = None,

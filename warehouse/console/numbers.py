@@ -1,6 +1,8 @@
 """Numbers as a person reads them: with the unit, the doubt or the noun that belongs to them."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from ..errors import BenchError
 
@@ -172,6 +174,33 @@ def ratio(
         return f"{number(value)}x (95 % {number(low)}–{number(high)}{known})"
     places = _places(value) + (high - low < 0.02 * value)
     return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}{known})"
+
+
+def change_of(row: Mapping[str, Any]) -> str | None:
+    """A ratio with its interval in words, `1.30x slower (95 % 1.27–1.33)`; as it stands where the interval holds 1.
+
+    Args:
+        row: One of `comparisons`, or with its columns ratio, low, high, unit and better.
+    """
+    value, low, high = row["ratio"], row["low"], row["high"]
+    if not value or low is None or high is None or low <= 1 <= high:
+        return ratio(value, low, high)
+    if value < 1:
+        value, low, high = 1 / value, 1 / high, 1 / low if low else math.inf
+    factor, _, doubt = (ratio(value, low, high) or "").partition(" ")
+    return f"{factor} {_direction(row)}" + (f" {doubt}" if low != high else "")
+
+
+def _direction(row: Mapping[str, Any]) -> str:
+    """In which direction a number changed: slower, larger, fewer …"""
+    is_better, is_more = row["ratio"] > 1, (row["ratio"] > 1) == (row["better"] != "lower")
+    if row["unit"] == "ns" or (row["unit"] or "").endswith("/s"):
+        return "faster" if is_better else "slower"
+    if row["unit"] == "bytes":
+        return "larger" if is_more else "smaller"
+    if row["unit"] == "count":
+        return "more" if is_more else "fewer"
+    return ("better" if is_better else "worse") if row["better"] else ("more" if is_more else "less")
 
 
 def is_too_wide(low: float, high: float) -> bool:

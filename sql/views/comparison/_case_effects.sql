@@ -84,11 +84,14 @@ case_sides AS (
             candidate.sampling,
             coalesce(candidate.sample_variance, base.sample_variance, base.usual_variance) * candidate.runs / candidate.n
         ) AS candidate_sampling,
+        base.processes AS base_processes, candidate.processes AS candidate_processes,
+        coalesce(base.is_even AND candidate.is_even, false) AS is_even_within,
         candidate.least - base.level AS least,
         candidate.most - base.level AS most,
         list_avg(list_transform(candidate.deviations, lambda x: x * x)) * candidate.n_apart / nullif(candidate.n_apart - 1, 0) AS repeats,
         least(base.n, candidate.n) < 6 AND (base.usual_samples >= 6 OR base.most_tokens IS NOT NULL) AS is_thin,
         coalesce(base.is_session, candidate.is_session) AS is_session,
+        coalesce(base.is_other_machine, candidate.is_other_machine) AS is_other_machine,
         coalesce(base.deviations, []) AS base_deviations, coalesce(candidate.deviations, []) AS candidate_deviations,
         (coalesce(greatest(base.n_apart - 1, 0), 0) + coalesce(greatest(candidate.n_apart - 1, 0), 0))::DOUBLE AS own_degrees
     FROM base_sides AS base
@@ -121,7 +124,7 @@ SELECT
     CASE WHEN is_even THEN len(list_filter(usual, lambda i: abs(raw_deviations[i]) >= abs(effect))) / len(usual)::DOUBLE ELSE 0
         END AS tied,
     len(streak_places) AS streak, coalesce(list_min(streak_places), first_place) AS since_place, good_place, base_sampling,
-    candidate_sampling, least, most, repeats, is_thin, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session,
+    candidate_sampling, base_processes, candidate_processes, is_even_within, least, most, repeats, is_thin, run_variance, coalesce(run_degrees, 0) AS run_degrees, is_session, is_other_machine,
     list_concat(
         CASE WHEN len(usual) < len(places) THEN list_transform(usual, lambda i: base_deviations[i]) ELSE base_deviations END,
         candidate_deviations

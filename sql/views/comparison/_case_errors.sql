@@ -1,10 +1,20 @@
--- One row per pair × case × metric × phase × unit of a comparison: the effect that is tested, and its standard error.
--- The value of a side is a median over its runs, and varies accordingly, but no less than its samples tell. Candidates of one
--- day, apart from the base, share what that day was like: how much, the distances between them tell if 20 cases or more
--- have several; else they count as one run.
+-- One row per pair × case × metric × phase × unit of a comparison: the effect that is tested, and its interval.
+-- The value of a side is a median over its runs, and varies accordingly, but no less than its samples and processes tell.
+-- Candidates of one day, apart from the base, share what that day was like: how much, the distances between them tell if 20
+-- cases or more have several; else they count as one run.
 --
 -- The standard deviation of fewer than 6 samples says little, and one sample has none. They are taken to vary at least as much as
 -- samples of the other side do, else as samples of the metric's other cases usually do.
+--
+-- Where neither repeated runs nor a history tell how sessions differ, that is assumed: as neighbouring nights of a public fleet do
+-- (_assumed_reach), and no less than 8 cases or more differ from one another where most of them did not change: the shortest
+-- interval that holds half of their effects tells centre and spread (Rousseeuw and Leroy, Robust Regression and Outlier
+-- Detection, 1987; 1 + 4 / n for few), which are taken once more without those beyond 2.5 spreads. 0.3 degrees of freedom a case
+-- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`).
+--
+-- Sides of different classes of machine differ as these do. Of 3 cases or more the median effect is what they share, and is taken
+-- out; what is beyond it is taken to vary by 20 % from case to case, or as far as 8 cases or more do. Of fewer cases a factor of 3
+-- may be the machine's. `across` compares them as they stand.
 --
 -- Of 20 cases or more the median effect is what the two sides differ by as a whole: it is taken out of every case, and a finding
 -- of its own (shared_shifts). If the effects of all cases are still further apart than their errors, the errors are too small,
@@ -16,53 +26,88 @@
 -- the limit, to in proportion. Of the effects of a step of equal size that this leaves open, the one nearest to 0 is tested. Where
 -- the tokens of both sides' runs overlap, their difference is part of the noise from run to run, and nothing is taken off.
 --
--- arguments: base, candidate, last, floor
+-- arguments: base, candidate, last, floor, across
 --
--- axes: sides
--- is_thin       BOOLEAN  Whether a side has too few samples for a verdict.
--- is_repeated   BOOLEAN  Whether several candidates differ from the base in the same direction.
--- axes: shifts
--- change        DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
+-- from: _case_noises without base_sampling candidate_sampling least most repeats run_variance run_degrees is_session variance noise_degrees
+-- cases          BIGINT   Cases that have the metric on both sides.
+-- shift          DOUBLE   Median effect of all cases, which is taken out of each; 0 of fewer than 20 cases.
+-- shift_runs     BIGINT   Runs of the base, at most.
+-- is_assumed     BOOLEAN  Whether nothing tells how sessions differ, so that it is assumed.
+-- session_reach  DOUBLE   Half of the 95 % interval of two sessions that differ by nothing else, where that is assumed.
+-- degrees        DOUBLE   Degrees of freedom of the noise from run to run.
+-- error          DOUBLE   Standard error of the change; NULL where sessions are assumed.
+-- reach          DOUBLE   Half of the 95 % interval of the change.
+-- change         DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
 --                         other sizes the least that it may be.
--- noise         DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
--- error         DOUBLE   Standard error of the change, of unknown noise that of the samples alone; NULL where nothing tells it.
--- degrees       DOUBLE   Degrees of freedom of that error.
+-- is_repeated    BOOLEAN  Whether several candidates differ from the base in the same direction.
+-- shift_reach    DOUBLE   Half of the 95 % interval of the shift, as runs differ from one another as a whole; NULL of fewer than 20 cases.
+-- shift_p        DOUBLE   Probability of so large a shift, either way, by chance.
+-- noise          DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
+-- change_low     DOUBLE   Lower end of the 95 % interval of the effect without the shift: it holds whatever sizes of steps or runs
+--                         that disagree leave open.
+-- change_high    DOUBLE   Upper end.
 WITH
 case_noises AS (
     SELECT
-        *,  -- the median of a variance of so many degrees, as a share of its mean (Wilson and Hilferty)
+        * REPLACE (is_other_machine AND NOT across AS is_other_machine),  -- the median of a variance of so many degrees, as a share of its mean (Wilson and Hilferty)
         repeats / variance / pow(1 - 2 / (9 * nullif(candidate_runs - 1, 0)::DOUBLE), 3) AS own_share
     FROM _case_noises(base, candidate, last, floor)
 ),
-metric_levels AS (
+metric_effects AS (
     SELECT
-        metric_id, count(effect) AS cases, CASE WHEN count(effect) >= 20 THEN median(effect) ELSE 0 END AS shift,
+        metric_id, count(effect) AS cases,
+        CASE WHEN count(effect) >= 20 OR count(effect) >= 3 AND bool_or(is_other_machine) THEN median(effect) ELSE 0 END AS shift,
         CASE WHEN count(own_share) < 20 THEN 1 ELSE greatest(0, 1 - least(1, median(own_share))) END AS metric_correlation,
-        max(base_runs) AS shift_runs
+        max(base_runs) AS shift_runs,
+        CASE WHEN count(effect) >= 8 AND (count(variance) = 0 OR bool_or(is_other_machine)) THEN list_sort(list(effect) FILTER (effect IS NOT NULL)) END AS effects
     FROM case_noises
     GROUP BY metric_id
 ),
-correlations AS (
+shortest_halves AS (
     SELECT
-        own.*, cases, shift, shift_runs,
-        CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation
-    FROM case_noises AS own
-    JOIN metric_levels AS of_metric ON own.metric_id = of_metric.metric_id
+        *, list_min(list_transform(
+            range(1, cases // 2 + 2), lambda i: {'width': effects[i + (cases + 1) // 2 - 1] - effects[i], 'low': effects[i]}
+        )) AS half
+    FROM metric_effects
+),
+metric_levels AS (
+    SELECT
+        * EXCLUDE (effects, half), _t975(0.3::DOUBLE * (cases - 1)) * 1.513::DOUBLE * list_median(list_filter(
+            list_transform(effects, lambda x: abs(x - half.low - half.width / 2)),
+            lambda x: x <= 2.5::DOUBLE * 1.4826::DOUBLE * (1 + 4 / cases::DOUBLE) * half.width / 2
+        )) AS cases_reach
+    FROM shortest_halves
 ),
 errors AS (
     SELECT
-        *, sqrt(
+        own.*, cases, shift, shift_runs, variance IS NULL OR is_other_machine AS is_assumed,
+        CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
+        greatest(
+            CASE WHEN NOT is_other_machine THEN _assumed_reach(metric, phase, unit) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END,
+            cases_reach
+        ) AS session_reach,
+        pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
+            + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
+        greatest(coalesce(noise_degrees, 0), 1) AS degrees,
+        sqrt(
             greatest(variance, base_sampling) * _median_variance(base_runs)
             + greatest(variance, candidate_sampling)
                 * (correlation + (1 - correlation) * _median_variance(candidate_runs))
             + CASE WHEN cases >= 20 THEN variance * _median_variance(cases) ELSE 0 END
-        ) AS own_error
-    FROM correlations
+        ) AS own_error,
+        CASE
+            WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
+            WHEN least > shift THEN least - shift
+            WHEN most < shift THEN most - shift
+            ELSE 0 * effect
+        END AS run_change
+    FROM case_noises AS own
+    JOIN metric_levels AS of_metric ON own.metric_id = of_metric.metric_id
 ),
 metric_errors AS (
     SELECT
         metric_id,
-        CASE WHEN min(cases) >= 20
+        CASE WHEN min(cases) >= 20 AND count(variance) > 0
             THEN greatest(1, median(1.4826::DOUBLE * abs(effect - shift) / own_error / (1 + 0.4::DOUBLE / noise_degrees))) ELSE 1
         END AS inflation,
         CASE WHEN min(cases) >= 20 THEN 3 + min(run_degrees) END AS shift_degrees,
@@ -74,35 +119,27 @@ metric_errors AS (
     FROM errors
     GROUP BY metric_id
 ),
-shift_tests AS (
+tested_changes AS (
     SELECT
-        own.metric_id, inflation, _t975(shift_degrees) * shift_error AS shift_reach,
-        2 * _t_tail(abs(shift) / shift_error, shift_degrees) AS shift_p
-    FROM metric_errors AS own
-    JOIN metric_levels AS levels ON own.metric_id = levels.metric_id
-),
-run_changes AS (
-    SELECT
-        *, CASE
-            WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
-            WHEN least > shift THEN least - shift
-            WHEN most < shift THEN most - shift
-            ELSE 0 * effect
-        END AS run_change
-    FROM errors
+        own.* EXCLUDE (own_error, own_share), inflation, shift_degrees, shift_error, own_error * inflation AS error,
+        CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error * inflation END AS reach,
+        CASE
+            WHEN run_change * (run_change - size_effect) < 0 THEN 0 * run_change
+            WHEN abs(run_change - size_effect) < abs(run_change) THEN run_change - size_effect
+            ELSE run_change
+        END AS change
+    FROM errors AS own
+    JOIN metric_errors AS of_metric ON own.metric_id = of_metric.metric_id
 )
 
 SELECT
-    pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, size_effect, own.metric_id, first_place, tied, streak, since_place, good_place, is_thin,
+    * EXCLUDE (
+        base_sampling, candidate_sampling, repeats, run_variance, run_degrees, is_session, variance, noise_degrees, least, most, run_change,
+        correlation, squared_reach, inflation, shift_degrees, shift_error
+    ),
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
-    cases, shift, shift_reach, shift_p, shift_runs,
-    CASE
-        WHEN run_change * (run_change - size_effect) < 0 THEN 0 * run_change
-        WHEN abs(run_change - size_effect) < abs(run_change) THEN run_change - size_effect
-        ELSE run_change
-    END AS change,
-    sqrt(variance) AS noise, own_error * inflation AS error,
-    greatest(coalesce(noise_degrees, base_n + candidate_n - base_runs - candidate_runs), 1) AS degrees
-FROM run_changes AS own
-JOIN shift_tests AS of_metric ON own.metric_id = of_metric.metric_id
+    _t975(shift_degrees) * shift_error AS shift_reach, 2 * _t_tail(abs(shift) / shift_error, shift_degrees) AS shift_p,
+    sqrt(variance) AS noise,
+    least(effect - shift, effect - shift - size_effect, change) - reach AS change_low,
+    greatest(effect - shift, effect - shift - size_effect, change) + reach AS change_high
+FROM tested_changes

@@ -9,12 +9,11 @@
 -- A few runs say little of one case, so its variance is moderated by those of all cases of the metric as limma does: prior
 -- variance and prior degrees of freedom fit mean and variance of ln(variance) (Smyth, Statistical Applications in Genetics and
 -- Molecular Biology 3, 2004). What a few cases say of how much the variances differ is itself moderated, towards 0.3: noises
--- within a factor of 1.3 of each other. Where no case has two runs on a side, the differences between the sides tell the noise
--- of all cases together, because most of them did not change.
+-- within a factor of 1.3 of each other. Where no case has two runs on a side nor a history, nothing tells it (see `_case_errors`).
 --
 -- arguments: base, candidate, last, floor
 --
--- axes: sides, runs_apart
+-- from: _case_effects without deviations own_degrees
 -- variance       DOUBLE  Variance of ln(value) of one run; NULL where nothing tells it.
 -- noise_degrees  DOUBLE  Degrees of freedom of that.
 WITH
@@ -53,7 +52,7 @@ usual_spreads AS (
 own_variances AS (
     SELECT
         own.* EXCLUDE (own_degrees, deviations), own_degrees + coalesce(history_degrees, 0) AS all_degrees,
-        CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(least(floor, 0.03::DOUBLE) / 10, 2), (
+        CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(least(floor, {floor}::DOUBLE) / 10, 2), (
             coalesce(list_avg(list_transform(deviations, lambda x: least(x * x, 6.25::DOUBLE * usual_variance))) * len(deviations), 0)
                 / 0.9776::DOUBLE
             + coalesce(history_degrees * history, 0)
@@ -64,8 +63,7 @@ own_variances AS (
 log_variances AS (
     SELECT
         *, ln(own_variance) - _digamma(all_degrees / 2) + ln(nullif(all_degrees, 0) / 2) AS log_variance,
-        _trigamma(all_degrees / 2) AS chance,
-        effect / sqrt(_median_variance(base_runs) + _median_variance(candidate_runs)) AS z
+        _trigamma(all_degrees / 2) AS chance
     FROM own_variances
 ),
 metric_moments AS (
@@ -73,51 +71,34 @@ metric_moments AS (
         metric_id, count(log_variance) AS n, avg(log_variance) AS log_mean, sum(all_degrees) AS metric_degrees,
         coalesce(greatest(var_samp(log_variance) - avg(chance), 0), 0) AS excess,
         (2 + 4 / avg(all_degrees) FILTER (all_degrees > 0)) * pow(avg(chance), 2) / nullif(count(log_variance), 0)
-            AS excess_variance,
-        count(z) AS effects, CASE WHEN count(z) >= 20 THEN median(z) ELSE 0 END AS z_level, list(z) FILTER (z IS NOT NULL) AS zs
+            AS excess_variance
     FROM log_variances
     GROUP BY metric_id
 ),
 moderated_moments AS (
     SELECT
         *, (0.1::DOUBLE * excess + 0.3::DOUBLE * coalesce(excess_variance, 1)) / (0.1::DOUBLE + coalesce(excess_variance, 1))
-            AS difference,
-        1.4826::DOUBLE * list_median(list_transform(zs, lambda x: abs(x - z_level))) AS z_usual
+            AS difference
     FROM metric_moments
-),
-priors AS (
-    SELECT
-        metric_id, n, log_mean, metric_degrees,
-        CASE WHEN n > 0 THEN (1 + sqrt(1 + 2 * difference)) / difference
-            WHEN effects >= 5 THEN least((1 + sqrt(1.6::DOUBLE)) / 0.3::DOUBLE, 0.8::DOUBLE * (effects - 1)) END AS prior_degrees,
-        CASE WHEN n = 0 AND effects >= 5 THEN greatest(
-            pow(least(floor, 0.03::DOUBLE) / 10, 2),
-            list_avg(list_transform(zs, lambda x: least(pow(x - z_level, 2), 6.25::DOUBLE * nullif(z_usual * z_usual, 0))))
-                * effects / (effects - 1) / 0.9776::DOUBLE
-        ) END AS effects_variance
-    FROM moderated_moments
+    WHERE n > 0
 ),
 case_priors AS (
     SELECT
-        own.*, CASE WHEN n > 0 THEN least(prior_degrees, metric_degrees - all_degrees) ELSE prior_degrees END AS prior_degrees, n,
-        log_mean, effects_variance
+        own.*, least((1 + sqrt(1 + 2 * difference)) / difference, metric_degrees - all_degrees) AS prior_degrees, log_mean
     FROM log_variances AS own
-    JOIN priors AS of_metric ON own.metric_id = of_metric.metric_id
+    LEFT JOIN moderated_moments AS of_metric ON own.metric_id = of_metric.metric_id
 ),
 prior_variances AS (
     SELECT
-        *, CASE
-            WHEN n = 0 THEN effects_variance
-            WHEN prior_degrees > 0 THEN exp(log_mean + _digamma(prior_degrees / 2) - ln(nullif(prior_degrees, 0) / 2))
+        *, CASE WHEN prior_degrees > 0
+            THEN exp(log_mean + _digamma(prior_degrees / 2) - ln(nullif(prior_degrees, 0) / 2))
         END AS prior_variance
     FROM case_priors
 )
 
 SELECT
-    pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, size_effect, metric_id, first_place, tied, streak, since_place, good_place, base_sampling, candidate_sampling, least, most, repeats, is_thin,
-    run_variance, run_degrees, is_session,
+    own.* EXCLUDE (all_degrees, own_variance, log_variance, chance, prior_degrees, log_mean, prior_variance, usual_variance, usual),
     (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
         / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,
     nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS noise_degrees
-FROM prior_variances
+FROM prior_variances AS own

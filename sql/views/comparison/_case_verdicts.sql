@@ -1,46 +1,63 @@
 -- One row per pair × case × metric × phase × unit of a comparison: whether it changed.
--- This is the one rule of `comparisons` and `regressions`. p is two-sided, by Student's t. q is p after Benjamini and Hochberg
--- over all cases that are judged together: what a comparison shows unless asked for more, and the rest apart. A change counts
--- if q is within `fdr` and it is at least as large as `floor`; where nothing tells the noise from run to run, none does. Nor does a
--- change count where a side has too few samples (is_thin): a 95 % interval of the median needs at least 6 (Conover, Practical
--- Nonparametric Statistics, 3.2), and of fewer one slow sample would decide. A count whose noise is unknown is taken to be exact, and what is
--- no time and equal to the last digit is the same.
+-- This is the one rule of `comparisons` and `regressions`: the verdict follows from the interval that is shown.
 --
--- arguments: base, candidate, last, floor, fdr
+-- Where sessions were seen to vary (repeated runs or a history), p is two-sided, by Student's t, and q is p after Benjamini and
+-- Hochberg over all measurements that are judged together: what a comparison shows unless asked for more, and the rest apart. A
+-- change counts if q is within `fdr` and it is at least as large as `floor`. Nor does a change count where a side has too few
+-- samples (is_thin): a 95 % interval of the median needs at least 6 (Conover, Practical Nonparametric Statistics, 3.2), and of
+-- fewer one slow sample would decide.
 --
--- axes: sides
--- is_repeated  BOOLEAN  Whether several candidates differ from the base in the same direction.
--- axes: shifts
--- change       DOUBLE   Effect that is tested.
--- noise        DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
--- error        DOUBLE   Standard error of the change; NULL where nothing tells it.
--- reach        DOUBLE   Half of the 95 % interval of the change.
+-- A change is likely where q is within three times `fdr`, or where the interval excludes the floor: the spread of sessions was
+-- assumed, or chance alone does as much to some of so many cases. With assumed sessions it counts if each side had 3 processes or more.
+--
+-- A count is exact where repeats agree: a change is a change, however small. Of all statistics of the same samples one is judged
+-- (_measurement), and one cold call a run is not.
+--
+-- arguments: base, candidate, last, floor, fdr, across
+--
+-- from: _case_errors without change_low change_high
+-- is_headline  BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 -- is_exact     BOOLEAN  Whether the values are compared as they stand.
--- p            DOUBLE   Probability of so large a change, either way, if there were none.
+-- p            DOUBLE   Probability of so large a change, either way, if there were none; NULL where sessions are assumed.
+-- change_low   DOUBLE   Lower end of the 95 % interval of the effect without the shift, down to 0 where other runs of the base differ as much.
+-- change_high  DOUBLE   Upper end.
 -- q            DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- tests        BIGINT   Rows judged together; NULL where p is.
--- verdict      VARCHAR  FASTER, SLOWER, BETTER, WORSE, SAME or UNSURE; NULL where a side is missing, or neither way is better.
+-- verdict      VARCHAR  FASTER, SLOWER, BETTER, WORSE, the same after LIKELY, SAME, CHANGED or UNSURE; NULL where a side is missing,
+--                       neither way is better, or another statistic is judged.
 WITH
+measurements AS (
+    SELECT
+        *, metric = first_value(metric) OVER (
+            PARTITION BY pair, case_id, _measurement(metric), coalesce(phase, 'steady'), better IS NULL
+            ORDER BY base_value IS NULL OR candidate_value IS NULL, _statistic_place(metric), metric
+        ) AND NOT (NOT _is_warm(phase) AND least(base_n - base_runs, candidate_n - candidate_runs) <= 0) AS is_headline
+    FROM _case_errors(base, candidate, last, floor, across)
+),
 p_values AS (
     SELECT
-        *, _t975(degrees) * error AS reach,
-        (effect IS NULL OR noise IS NULL) AND base_value IS NOT NULL AND candidate_value IS NOT NULL
-            AND (unit = 'count' OR base_value = candidate_value AND NOT _is_time_or_rate(unit)) AS is_exact,
+        *,
+        base_value IS NOT NULL AND candidate_value IS NOT NULL AND (
+            _is_count(metric, unit) AND (is_even_within AND (base_n > 1 AND candidate_n > 1 OR NOT _is_counter(metric)) OR effect IS NULL)
+            OR is_assumed AND base_value = candidate_value AND NOT _is_time_or_rate(unit)
+        ) AS is_exact,
         CASE
-            WHEN change IS NULL OR noise IS NULL OR is_thin THEN NULL
+            WHEN change IS NULL OR is_assumed OR is_thin THEN NULL
             WHEN error > 0 THEN greatest(tied, 2 * _t_tail(abs(change) / error, degrees))
             WHEN change = 0 THEN 1 + 0 * error
             ELSE 0 * error
         END AS p,
-        better IS NOT NULL AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
-    FROM _case_errors(base, candidate, last, floor)
+        CASE WHEN tied > fdr THEN least(change_low, 0) ELSE change_low END AS low,
+        CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
+        better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
+    FROM measurements
 ),
 p_ranks AS (
     SELECT
         pair, series_id, is_usual, p, count(*) OVER (PARTITION BY is_usual) AS tests,
         row_number() OVER (PARTITION BY is_usual ORDER BY p) AS p_rank
     FROM p_values
-    WHERE p IS NOT NULL
+    WHERE p IS NOT NULL AND is_headline AND NOT is_exact
 ),
 q_values AS (
     SELECT
@@ -49,14 +66,16 @@ q_values AS (
 )
 
 SELECT
-    own.pair, own.series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, size_effect, metric_id, first_place, tied, streak, since_place, good_place, is_repeated, cases, shift, shift_reach, shift_p, shift_runs, change, noise, error, reach, is_exact, p, q, tests,
+    own.* EXCLUDE (is_usual, change_low, change_high, low, high), low AS change_low, high AS change_high, q, tests,
     CASE
-        WHEN base_value IS NULL OR candidate_value IS NULL OR better IS NULL THEN NULL
-        WHEN is_exact AND base_value = candidate_value OR p IS NOT NULL
-            AND greatest(abs(change), abs(effect - shift), abs(effect - shift - size_effect)) + reach <= ln(1 + floor) THEN 'SAME'
-        WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor)
-            THEN _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
+        WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
+        WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value THEN 'CHANGED' END
+        WHEN is_exact AND base_value = candidate_value THEN 'SAME'
+        WHEN NOT is_exact AND low >= -ln(1 + floor) AND high <= ln(1 + floor) AND NOT is_thin THEN 'SAME'
+        WHEN is_exact OR q <= 3 * fdr AND tied <= fdr AND abs(change) >= ln(1 + floor) OR _excludes(low, high, floor) THEN
+            CASE WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor)
+                OR is_assumed AND NOT is_thin AND NOT is_other_machine AND least(base_processes, candidate_processes) >= 3 THEN '' ELSE 'LIKELY ' END
+            || _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'
     END AS verdict
 FROM p_values AS own

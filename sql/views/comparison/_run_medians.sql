@@ -12,15 +12,18 @@
 -- case_id      VARCHAR  Case measured; NULL for a value of the run as a whole.
 -- axes: value
 -- is_session   BOOLEAN  Whether all candidates began within a day, and the base half a day or more before or after.
+-- is_other_machine  BOOLEAN  Whether the sides of the pair are of different classes of machine.
 -- n            BIGINT   Samples.
 -- value        DOUBLE   Their median.
--- median_low   DOUBLE   Lower end of its 95 % interval; NULL for fewer than 6 samples.
--- median_high  DOUBLE   Upper end.
--- stdev        DOUBLE   Standard deviation of the samples; NULL for one.
+-- minimum      DOUBLE   Smallest sample.
+-- maximum      DOUBLE   Largest.
+-- processes    BIGINT   Processes that measured it; NULL where nobody said.
+-- sampling     DOUBLE   Variance of ln(value) as the run itself tells it; NULL for one sample (see _sampling_variance).
 -- tokens       DOUBLE   Median tokens of the bin's scheduler steps; NULL of all else.
 SELECT
     pair, side, run.run_id, place, is_recent, _series_key(cell.case_id, metric, phase, unit) AS series_id, cell.case_id, metric,
-    phase, unit, better, is_session, cell.n, median AS value, median_low, median_high, stdev, tokens
+    phase, unit, better, is_session, is_other_machine, cell.n, median AS value, minimum, maximum, processes,
+    _sampling_variance(median, median_low, median_high, stdev, cell.n, processes, process_spread) AS sampling, tokens
 FROM _all_cells AS cell
 JOIN (
     SELECT

@@ -3,7 +3,7 @@
 -- run was disturbed; too wide if they are independent. Left out are cold and warm-up phases, metrics without a direction,
 -- extremes and spreads; `bench compare` keeps those that its options name.
 --
--- arguments: base, candidate, floor := 0.03
+-- arguments: base, candidate, floor := {floor}
 --
 -- axes: value
 -- suite       VARCHAR    Suite of the workloads.
@@ -19,7 +19,7 @@ WITH
 headline_rows AS (
     SELECT *
     FROM comparisons(base, candidate, floor := floor)
-    WHERE _is_warm(phase) AND _is_headline(metric, better)
+    WHERE is_headline AND _is_warm(phase) AND _is_headline(metric, better)
 )
 
 SELECT

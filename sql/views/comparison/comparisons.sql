@@ -1,10 +1,10 @@
 -- One row per case × metric × phase measured on either side of a comparison, and per case that failed without a number.
--- The same case means the same axes, the backend among them. The run, not the sample, is the unit of evidence: a value is
--- the median over a side's runs of their medians, its error that between runs (see `_case_noises` and `_case_errors`), and one
--- rule says what changed (see `_case_verdicts`). Without a base, each candidate is compared with earlier runs of its own config
--- and host, the last `last` of those that measured the case. The interval is Student's t in logarithms.
+-- The same case means the same axes, the backend among them. A value is the median over a side's runs of their medians. Its
+-- interval is made of all that varies, samples, processes, runs and sessions, seen or assumed (see `_case_noises` and
+-- `_case_errors`), and one rule says what changed (see `_case_verdicts`). Without a base, each candidate is compared with earlier
+-- runs of its own config and host, the last `last` of those that measured the case.
 --
--- arguments: base, candidate, floor := 0.03, fdr := 0.05, last := 20
+-- arguments: base, candidate, floor := {floor}, fdr := {fdr}, last := {window}, across := false
 --
 -- config            VARCHAR  Config of the candidate; NULL where the base is given.
 -- host              VARCHAR  Its machine; NULL where the base is given or nobody said.
@@ -20,25 +20,29 @@
 -- difference        DOUBLE   Candidate - base, in the unit.
 -- ratio             DOUBLE   Above 1 is better: base / candidate where lower is better, candidate / base where higher is,
 --                            or where neither is. NULL where a side is missing, or has no value above 0.
--- low               DOUBLE   Lower end of its 95 % interval; NULL where nothing tells the error.
+-- low               DOUBLE   Lower end of its 95 % interval.
 -- high              DOUBLE   Upper end.
 -- shift             DOUBLE   Ratio that all cases of the metric share, which is taken out before the case is judged; NULL of
 --                            fewer than 20 cases (shared_shifts).
 -- detectable        DOUBLE   Smallest change, as a fraction, that an error of this size would show four times in five.
 -- noise             DOUBLE   Standard deviation of ln(value) from run to run, as used here; NULL unknown.
--- p                 DOUBLE   Probability of so large a difference, either way, if there were none.
+-- p                 DOUBLE   Probability of so large a difference, either way, if there were none; NULL where sessions are assumed.
 -- q                 DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict           VARCHAR  FASTER or SLOWER (times and rates), BETTER or WORSE (all else): changed by `floor` or more, with
---                            q within `fdr`. SAME: the whole interval lies within the floor. ADDED, REMOVED: measured on one
---                            side only. BROKEN, FIXED: failed, wrong or skipped on one side only. UNSURE: anything else.
---                            NULL where neither way is better.
+-- verdict           VARCHAR  FASTER or SLOWER (times and rates), BETTER or WORSE (all else): changed by `floor` or more, with q within
+--                            `fdr`. LIKELY before these: the interval excludes the floor, but how sessions differ was assumed, or
+--                            chance does as much to some of so many cases. SAME: the whole interval lies within the floor.
+--                            CHANGED: a count that differs, of which neither way is better. UNSURE: the interval holds both
+--                            sides of the floor. ADDED, REMOVED: measured on one side only. BROKEN, FIXED: failed, wrong or
+--                            skipped on one side only. NULL: not judged, as neither way is better or another statistic of the
+--                            same samples is.
 -- evidence          VARCHAR  Runs on each side, machines of the candidate, and whether its runs confirm each other.
 -- reason            VARCHAR  Why, in one line.
 -- base_status       VARCHAR  ok, or how the case failed in any run of the base, or its accuracy; NULL where that is not
 --                            known.
 -- candidate_status  VARCHAR  The same of the candidate.
+-- is_headline       BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 SELECT
     config, host, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
     unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, difference, ratio, low, high, shift,
-    detectable, noise, p, q, verdict, evidence, reason, base_status, candidate_status
-FROM _compared_cases(base, candidate, last, floor, fdr)
+    detectable, noise, p, q, verdict, evidence, reason, base_status, candidate_status, is_headline
+FROM _compared_cases(base, candidate, last, floor, fdr, across)

@@ -9,7 +9,7 @@
 -- of one test is then power · changed · alpha / ((1 - changed) (1 - alpha)) (Jung, Bioinformatics 21, 2005), but no less
 -- than that of 'bonferroni'. Of 20 cases or more, those that change then also hide each other (`_detectable_multiple`).
 --
--- arguments: effect := 0.03, runs := 3, power := 0.8, alpha := 0.05, correction := 'none', changed := 0.1
+-- arguments: effect := {floor}, runs := 3, power := 0.8, alpha := {alpha}, correction := 'none', changed := 0.1
 --
 -- config            VARCHAR  Config.
 -- host              VARCHAR  Host of all its runs; NULL where they are of several, or nobody said.
@@ -34,7 +34,7 @@ WITH
 sampling_noises AS (
     SELECT
         cell.config, machine_id, _series_key(case_id, metric, phase, unit) AS series_id, min(better) AS better,
-        _finite(sqrt(avg(_sampling_variance(median, median_low, median_high, stdev, n)))) AS sampling_noise,
+        _finite(sqrt(avg(_sampling_variance(median, median_low, median_high, stdev, n, processes, process_spread)))) AS sampling_noise,
         sum(n) / count(*) AS samples, bool_or(tokens IS NOT NULL) AS is_bin
     FROM _all_cells AS cell
     JOIN _run_times AS run ON cell.run_id = run.run_id

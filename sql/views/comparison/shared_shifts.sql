@@ -3,7 +3,7 @@
 -- shift is judged by those of the runs before: their variance, moderated by a prior of 2 % that counts as 3 degrees of freedom,
 -- so that one run each shows a shift of a tenth or more. All candidates count as one run, because they share the machine.
 --
--- arguments: base, candidate, floor := 0.03, fdr := 0.05, last := 20
+-- arguments: base, candidate, floor := {floor}, fdr := {fdr}, last := {window}
 --
 -- config    VARCHAR  Config of the candidate; NULL where the base is given.
 -- host      VARCHAR  Its machine; NULL where the base is given or nobody said.
@@ -29,7 +29,7 @@ metric_shifts AS (
     SELECT
         pair, metric, phase, unit, min(better) AS better, min(cases) AS cases, min(shift_runs) AS runs, min(shift) AS shift,
         _gain(min(shift), min(better)) AS gain, min(shift_reach) AS reach, min(shift_p) AS p
-    FROM _case_errors(base, candidate, last, floor)
+    FROM _case_errors(base, candidate, last, floor, false)
     WHERE cases >= 20
     GROUP BY pair, metric, phase, unit
     HAVING min(better) IS NOT NULL

@@ -1,7 +1,7 @@
 -- One row per case of a run × metric that is worse than a limit, and one per case that failed or is not accurate.
 -- A speedup is flagged where there ought to be one and is none, too. A limit of NULL flags nothing.
 --
--- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
+-- arguments: min_speedup := {min_speedup}, max_compile_seconds := {max_compile_seconds}, min_compression := {min_compression}
 --
 -- axes: run, case without work_hash
 -- case_id    VARCHAR  Case flagged.

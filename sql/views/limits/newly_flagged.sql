@@ -5,7 +5,7 @@
 -- long a case was fine is followed over the `last` reports before. `runs` keeps the flags of these runs only. A model that failed is the same case even where its batch size is
 -- unknown then (see _same_cases).
 --
--- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9, last := 10, runs := NULL
+-- arguments: min_speedup := {min_speedup}, max_compile_seconds := {max_compile_seconds}, min_compression := {min_compression}, last := 10, runs := NULL
 --
 -- axes: run, case without work_hash
 -- run_id        VARCHAR    Run that flags it.

@@ -40,13 +40,13 @@ compared_runs AS (  -- one row, since joins with few runs copy all verdicts
 verdicts AS (
     SELECT
         *, coalesce(verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') OR verdict LIKE 'LIKELY %', false) AS is_changed,
-        CASE WHEN low > 0 AND ratio > 0 THEN ln(ratio / low) END AS run_reach
-    FROM _compared_cases(NULL, judged, last, floor, fdr)
+        CASE better WHEN 'lower' THEN 1 / high ELSE low END AS run_low, CASE better WHEN 'lower' THEN 1 / low ELSE high END AS run_high
+    FROM _compared_cases(NULL, judged, last, floor, fdr, false)
 ),
 verdicts_with_history AS (  -- what single runs leave open, the levels and the last three runs of the series may tell
     SELECT
         own.* EXCLUDE (p, q), is_changed AND coalesce(level.is_known, false) AS is_known, level.stretches,
-        base_total > 0 AND NOT is_changed AND step.is_step AND better IS NOT NULL AS is_step,
+        base_total > 0 AND NOT is_changed AND step.is_step AND better IS NOT NULL AND is_headline AS is_step,
         step.level AS step_level, step.value AS step_value, step.change AS step_change, step.reach AS step_reach, step.runs AS step_runs,
         step.since_place AS step_since, step.good_place AS step_good,
         CASE WHEN is_step THEN step.p ELSE own.p END AS p, CASE WHEN is_step THEN step.q ELSE own.q END AS q
@@ -68,17 +68,19 @@ dated_verdicts AS (
 ),
 judged_values AS (
     SELECT
-        *, CASE WHEN is_step THEN step_runs ELSE coalesce(base_runs, 0) END AS n, CASE WHEN is_step THEN 3 ELSE candidate_runs END AS runs,
+        * EXCLUDE (low, high), CASE WHEN is_step THEN step_runs ELSE coalesce(base_runs, 0) END AS n,
+        CASE WHEN is_step THEN 3 ELSE candidate_runs END AS runs,
         CASE WHEN is_step THEN step_level ELSE base_value END AS baseline,
         CASE WHEN is_step THEN step_value ELSE candidate_value END AS value,
-        CASE WHEN is_step THEN step_reach ELSE run_reach END AS reach
+        CASE WHEN is_step THEN step_value / step_level * exp(-step_reach) ELSE run_low END AS low,
+        CASE WHEN is_step THEN step_value / step_level * exp(step_reach) ELSE run_high END AS high
     FROM dated_verdicts
 )
 
 SELECT
     config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit, better,
-    first_run.run_id, runs, n, baseline, value, _finite(value / nullif(baseline, 0) - 1) AS change,
-    _finite(value * exp(-reach) / nullif(baseline, 0) - 1) AS low, _finite(value * exp(reach) / nullif(baseline, 0) - 1) AS high,
+    first_run.run_id, runs, n, baseline, value, _finite(value / nullif(baseline, 0) - 1) AS change, _finite(low - 1) AS low,
+    _finite(high - 1) AS high,
     noise, p, q,
     CASE
         WHEN base_total = 0 OR is_known THEN 'UNSURE'
@@ -96,6 +98,6 @@ SELECT
     ) AS reason,
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,
     good.git_commit AS good_commit, is_known,
-    coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND metric <> 'accuracy_error', false) AS is_judged,
+    coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND is_headline AND metric <> 'accuracy_error', false) AS is_judged,
     log_shift, cases, shift_reach, shift_p, shift_runs
 FROM judged_values

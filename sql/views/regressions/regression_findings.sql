@@ -4,7 +4,7 @@
 -- it, and was within it in the run before, see `newly_flagged`) or coverage (a case that passed in the run before and in
 -- none of the judged runs, see `coverage_losses`).
 --
--- arguments: judged, last := 20, floor := 0.03, fdr := 0.05, min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
+-- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}, min_speedup := {min_speedup}, max_compile_seconds := {max_compile_seconds}, min_compression := {min_compression}
 --
 -- finding       VARCHAR    statistics, shift, suite, limit or coverage.
 -- config        VARCHAR    Config.

@@ -3,7 +3,7 @@
 -- runs of the same config and host that measured the case, by the rule of `comparisons`. accuracy_error is not judged: it has
 -- its own tolerances.
 --
--- arguments: judged, last := 20, floor := 0.03, fdr := 0.05
+-- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}
 --
 -- config        VARCHAR  Config.
 -- host          VARCHAR  Machine; NULL where nobody said.

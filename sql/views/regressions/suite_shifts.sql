@@ -4,7 +4,7 @@
 -- variance, winsorised, moderated by a prior that counts as 3 degrees of freedom (2 %; 5 % for compile times). All judged reports count as
 -- one, because they share the machine.
 --
--- arguments: judged, last := 20, floor := 0.03, fdr := 0.05
+-- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}
 --
 -- config        VARCHAR    Config.
 -- host          VARCHAR    Machine; NULL where nobody said.

@@ -2,7 +2,7 @@
 -- A report is a run, or all parts of one night: runs of a fleet, of `--partition`, and what `--resume` added to them. Means are
 -- taken over the cases that pass on the backend. The limits are those of `flags`.
 --
--- arguments: min_speedup := 0.95, max_compile_seconds := 120, min_compression := 0.9
+-- arguments: min_speedup := {min_speedup}, max_compile_seconds := {max_compile_seconds}, min_compression := {min_compression}
 --
 -- axes: run
 -- run_id             VARCHAR    Report, by its last run.

@@ -6,7 +6,7 @@
 -- unless given, and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`. Where one side served nothing, which has
 -- no logarithm, p is that of the difference.
 --
--- arguments: base, candidate, ttft := NULL, tpot := NULL, e2e := NULL, floor := 0.03, fdr := 0.05
+-- arguments: base, candidate, ttft := NULL, tpot := NULL, e2e := NULL, floor := {floor}, fdr := {fdr}
 --
 -- case_id          VARCHAR  Case: the model with its load and settings.
 -- name             VARCHAR  Model.
