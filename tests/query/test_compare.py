@@ -300,7 +300,7 @@ def test_what_matters_comes_first() -> None:
         ("gone", "2 metrics", "BROKEN"), ("slower", "latency", "SLOWER"), ("slow", "latency", "SLOWER"),
         ("faster", "latency", "FASTER"), ("new", "latency", "ADDED"),
     ]  # fmt: skip
-    assert rows[1][2:6] == ["1.001 ms", "1.502 ms", "+500.7 µs", "0.667x (95 % 0.662–0.671)"]
+    assert rows[1][2:6] == ["1.001 ms", "1.502 ms", "+500.7 µs", "1.500x slower (95 % 1.490–1.510)"]
     assert (rows[0][7], rows[1][7]) == ("candidate OOM: out of memory", "q below 0.001; 3 against 3 runs, confirmed")
 
 

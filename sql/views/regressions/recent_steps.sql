@@ -4,7 +4,7 @@
 -- spread holds whatever makes neighbouring runs alike; it is no smaller than that of independent runs, and no smaller in
 -- proportion than that of half of the metric's series. What all series share is taken out, of 20 or more.
 --
--- arguments: judged, last := 20, floor := 0.03, fdr := 0.05
+-- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}
 --
 -- pair         BIGINT   Config and machine that are judged apart (see _comparison_sides).
 -- series_id    BIGINT   Case, metric, phase and unit in one (see _series_key).

@@ -4,7 +4,7 @@
 -- stretch of 3 runs whose median is within three times the noise of the judged value. The stretch that reaches up to the judged
 -- runs does not count, and must not be longer than twice the longest of the others. `regressions` calls such a value UNSURE.
 --
--- arguments: judged, last := 20
+-- arguments: judged, last := {window}
 --
 -- pair       BIGINT   Config and machine that are judged apart (see _comparison_sides).
 -- series_id  BIGINT   Case, metric, phase and unit in one (see _series_key).
