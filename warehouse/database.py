@@ -10,7 +10,7 @@ from .files import may_not_write
 from .load import load, load_apart, must_exist, rebuild
 from .log import EventLog
 from .log_files import counting_files
-from .snapshot import attachment, connect, open_current
+from .snapshot import attachment, connect, open_current, partly_loaded
 from .store import Store
 from .upkeep.healing import DamagedWarehouse, healing, is_damage, is_damaged, note, note_damage
 
@@ -55,6 +55,7 @@ class Warehouse:
                     return cls(store, _opened_apart(store, config))
                 note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
+        note(partly_loaded(connection))
         return cls(store, connection)
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:

@@ -29,10 +29,10 @@ from .events import (
     Timing,
 )
 from .interruption import breakable
-from .log import RESTORE, SPLIT, EventLog, LogFile, archived, path_list, sha256, unmerged
+from .log import RESTORE, SPILL, SPLIT, EventLog, LogFile, archived, path_list, sha256, unmerged
 from .log_files import DAMAGED, LeftOut, counting_files, covered_names, readable
 from .schema import SQL_TYPES, create_tables, quote
-from .snapshot import cannot_build, new_version, open_current
+from .snapshot import cannot_build, new_version, note_partly, open_current
 from .store import Notify, Store
 from .upkeep.healing import is_damage, note_damage
 from .views import compute_derived
@@ -178,7 +178,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
         ):
             known, new, noted = None, current, {}
     loaded.rebuilt = known is None
-    new = readable(new, loaded.left_out)
+    new = readable(new, loaded.left_out, store.root / SPILL / "salvaged")
     if new or loaded.rebuilt:
         try:
             try:
@@ -188,7 +188,8 @@ def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
                     raise
                 note_damage(store, error)  # which is copied and added to: all anew
                 loaded.rebuilt = True
-                _publish_fitting(store, readable(current, loaded.left_out), {}, loaded)
+                new = readable(current, loaded.left_out, store.root / SPILL / "salvaged")
+                _publish_fitting(store, new, {}, loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT
             cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
             raise cannot_build(store, cause) from error
@@ -265,6 +266,8 @@ def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], l
             connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [sorted(names)])
             connection.execute("INSERT INTO _files VALUES (?, ?)", [file.table, file.name])
         _load(connection, [file for file in new if file not in noted], loaded)
+        for name, file in loaded.left_out.partly.items():
+            note_partly(connection, file, loaded.left_out[name])
 
 
 def must_exist(store: Store) -> None:

@@ -130,7 +130,8 @@ class EventLog:
 
         with as_bench_error(event.TABLE, self.store.events):
             rows = rows.cast(schema.arrow_schema(event)) if isinstance(rows, pa.Table) else table_of(event, rows)
-        return self._write(event.TABLE, rows.replace_schema_metadata({**schema.metadata(event), **extra}), stem)
+        about = {**schema.metadata(event), **schema.CHECKED_PAGES, **extra}
+        return self._write(event.TABLE, rows.replace_schema_metadata(about), stem)
 
     def _write(self, table: str, rows: "pa.Table", stem: str) -> Path:
         import pyarrow.parquet as pq
@@ -140,7 +141,14 @@ class EventLog:
         try:
             with as_bench_error(table, folder):
                 make_folder(folder)
-                pq.write_table(rows, temporary, compression="zstd", compression_level=1)
+                pq.write_table(
+                    rows,
+                    temporary,
+                    compression="zstd",
+                    compression_level=1,
+                    row_group_size=schema.ROWS_IN_GROUP,
+                    **schema.CHECKED,
+                )
                 return publish(temporary, folder, stem)
         finally:
             temporary.unlink(missing_ok=True)
@@ -456,7 +464,16 @@ class Batch:
             tables = [table_of(event, self._pending.pop(event, [])), *self._tables.pop(event, [])]
             if columns := self._columns.pop(event, None):
                 tables.append(_table_of_columns(event, columns, len(next(iter(columns.values())))))
-            pq.write_table(pa.concat_tables(tables), path, compression="zstd", compression_level=1)
+            rows = pa.concat_tables(tables)
+            rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), **schema.CHECKED_PAGES})
+            pq.write_table(
+                rows,
+                path,
+                compression="zstd",
+                compression_level=1,
+                row_group_size=schema.ROWS_IN_GROUP,
+                **schema.CHECKED,
+            )
         del self._added[event]
 
     def _next(self, event: type[Event]) -> Path:
@@ -517,7 +534,7 @@ def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metad
     try:
         connection.execute(
             f"COPY ({select}) TO {literal(str(path))} "
-            "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 30720,"
+            f"(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {schema.ROWS_IN_GROUP},"
             f" KV_METADATA {{{file_metadata}}})"
         )
     except duckdb.IOException as error:

@@ -2,11 +2,13 @@
 
 import contextlib
 from collections.abc import Sequence, Set
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .console.numbers import counted
 from .events import TABLES, Source
 from .log import IMPORT, MERGED, RESTORE, SPLIT, LogFile, replaced, sha256_once, splits, unmerged
+from .upkeep.salvage import salvage
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,6 +64,7 @@ class LeftOut(dict[str, str]):
     def __init__(self, reasons: dict[str, str] | None = None) -> None:
         super().__init__(reasons or {})
         self.newer: dict[str, tuple[str, int]] = {}  # of a newer bench: their table, and its version
+        self.partly: dict[str, LogFile] = {}  # damaged, of which the rest is loaded: as they stand in the log
 
     def sentences(self) -> dict[str, str]:
         """What to tell, by the first file that it is about: a sentence a file, but one a version for those of a newer bench."""
@@ -77,9 +80,10 @@ class LeftOut(dict[str, str]):
         return told
 
 
-def readable(files: Sequence[LogFile], left_out: "LeftOut") -> list[LogFile]:
+def readable(files: Sequence[LogFile], left_out: "LeftOut", salvaged: Path | None = None) -> list[LogFile]:
     """The files that are what their names say and are not newer than this bench; the others are noted as left out.
 
+    In the folder `salvaged` come files with what is left of damaged ones; without a folder these are left out whole.
     A file is read once more for its checksum: a flipped bit may decode to another value, and no error tells it. Spark asks at
     each question, so a process does it once.
     """
@@ -107,7 +111,11 @@ def readable(files: Sequence[LogFile], left_out: "LeftOut") -> list[LogFile]:
                 f"was written as {file.table} v{version}; this bench reads up to v{newest}. Update bench to ingest it."
             )
         elif sha256_once(file.path)[:16] != file.digest:
-            left_out[file.name] = DAMAGED
+            rest = salvage(file, salvaged) if salvaged is not None else None
+            left_out[file.name] = DAMAGED if rest is None else rest[1]
+            if rest is not None:
+                good.append(rest[0])
+                left_out.partly[file.name] = file
         else:
             good.append(file)
     return good

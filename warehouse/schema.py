@@ -48,6 +48,13 @@ def metadata(event: type[Event]) -> dict[str, str]:
     return {"bench.table": event.TABLE, "bench.version": str(event.VERSION), "bench.columns": json.dumps(columns)}
 
 
+ROWS_IN_GROUP = 30_720  # of a Parquet file; where a page is damaged, the rows of its group are lost together
+CHECKED_PAGES = {"bench.page_checksums": "crc32"}  # in the metadata of files that were written with CHECKED
+CHECKED: "dict[str, Any]" = {
+    "write_page_checksum": True
+}  # so that what is around a damaged page can be told to be whole
+
+
 def arrow_schema(event: type[Event]) -> "pa.Schema":
     """The Arrow schema of one table, with docs, units and version as metadata; made once."""
     import pyarrow as pa

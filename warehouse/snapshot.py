@@ -9,6 +9,7 @@ import functools
 import hashlib
 import importlib
 import importlib.resources
+import json
 import os
 import shutil
 import tempfile
@@ -22,7 +23,7 @@ from .errors import BenchError, Exit
 from .events import TABLES
 from .files import cache_folder, cure, make_folder, remove, sync, take_after_folder
 from .interruption import breakable
-from .log import SPILL
+from .log import SPILL, LogFile
 from .schema import create_tables, literal
 from .store import Store
 from .upkeep.healing import drop
@@ -65,12 +66,44 @@ def open_current(
     try:
         if store.database.is_file():
             connection = connect(store.database, config)
-            if connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone() == (_made_by(),):
+            made_by = connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone()
+            if made_by == (_made_by(),) and all(map(_is_as_before, _partly(connection))):
                 return connection, {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
     except (BenchError, duckdb.Error) as error:
         if not isinstance(error, duckdb.CatalogException):  # else it is not of this bench, and whole
             drop(store, error)
     return None, None
+
+
+def note_partly(connection: "duckdb.DuckDBPyConnection", file: LogFile, why: str) -> None:
+    """Note that a damaged file is loaded in part, and why, so that every answer says it until the file is another one."""
+    fact = json.dumps([str(file.path), *_identity(file.path), f"{file.name} {why}"])
+    connection.execute("INSERT INTO _meta VALUES ('partly', ?)", [fact])
+
+
+def partly_loaded(connection: "duckdb.DuckDBPyConnection") -> list[str]:
+    """A sentence for each damaged file of which a part is loaded."""
+    return [sentence for *_, sentence in _partly(connection)]
+
+
+def _partly(connection: "duckdb.DuckDBPyConnection") -> list[list[Any]]:
+    return [
+        json.loads(fact) for (fact,) in connection.execute("SELECT value FROM _meta WHERE key = 'partly'").fetchall()
+    ]
+
+
+def _is_as_before(partly: list[Any]) -> bool:
+    path, *identity, _ = partly
+    return identity == _identity(Path(path))
+
+
+def _identity(path: Path) -> list[int]:
+    """What changes where a file is replaced."""
+    try:
+        found = path.stat()
+    except OSError:
+        return []
+    return [found.st_size, found.st_mtime_ns]
 
 
 @functools.cache
