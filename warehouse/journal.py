@@ -486,8 +486,8 @@ class Journal:
                     self.write = self._active.write
                     self._flush(self._other, extra)
             finally:
-                self.write = self._active.write
                 self._draining = False
+                self.write = self._active.write
 
     def _flush(self, window: _Window, extra: bytes = b"") -> None:
         self._check_there()

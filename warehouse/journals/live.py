@@ -10,6 +10,7 @@ from ..events import Environment, Outcome
 from ..log import IMPORT, MERGED, SPLIT, EventLog, LogFile, publish
 from ..sealing import seal_journal
 from ..store import Store
+from .parts import run_of
 from .reader import read
 
 TIME_DIGITS = 13  # of a UUIDv7: its instant, in milliseconds
@@ -27,15 +28,16 @@ def live_store(store: Store) -> Iterator[Store]:
     """
     log = EventLog(store)
     with tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
-        apart, runs = Store(Path(folder)).create(), set[str]()
-        alive = log.being_written()
+        apart = Store(Path(folder)).create()
         known = log.files()  # before the journals: what is sealed meanwhile counts once
-        for path in alive:
-            with contextlib.suppress(BenchError, FileNotFoundError):  # it was sealed just now, or has no header yet
-                contents = read(path, is_live=True)
-                runs.add(contents.header["run_id"])
-                seal_journal(contents, apart.events, path.stem, publish)
-        for file in _files_of(known, runs, {path.stem for path in alive}):
+        runs = {run for path in log.being_written() if (run := run_of(path))}
+        journals = [
+            path for path in log.journals() if run_of(path) in runs
+        ]  # also full ones, which nobody writes any more
+        for path in journals:
+            with contextlib.suppress(BenchError, FileNotFoundError):  # it was sealed just now
+                seal_journal(read(path, is_live=True), apart.events, path.stem, publish)
+        for file in _files_of(known, runs, {path.stem for path in journals}):
             (apart.events / file.table).mkdir(exist_ok=True)
             (apart.events / file.table / file.name).symlink_to(file.path.absolute())
         if not runs:

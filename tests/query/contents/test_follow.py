@@ -9,6 +9,7 @@ import bench
 import pytest
 from bench.query.contents import follow as follow_module
 from bench.query.contents.follow import follow
+from bench.warehouse import recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow
 from bench.warehouse.journals.live import live_store
@@ -21,8 +22,10 @@ def store(tmp_path: Path) -> Store:
     return Store.find(tmp_path / "store")
 
 
-def test_a_running_process_shows_what_it_has_so_far(store: Store) -> None:
+@pytest.mark.parametrize("rotate", [1 << 26, 300_000], ids=["one journal", "many journals"])
+def test_a_running_process_shows_what_it_has_so_far(rotate: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Timings, metrics and their run, which is running; the store has no file more, and the run ends as ever."""
+    monkeypatch.setattr(recorder, "ROTATE_BYTES", rotate)
     with bench.run("train", store=store) as run:
         case = run.case("loop")
         for number in range(10_000):  # more than both windows hold
