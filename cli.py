@@ -117,9 +117,15 @@ def _ingest_path(store: "Store", path: str) -> None:
 def _measure_again(command: Sequence[str], run_id: str) -> int:
     """`bench regressions --confirm` measures in a process of its own, which imports what the first measurement imported.
 
-    Its standard output goes to stderr; -P keeps modules of the working directory out.
+    Its standard output goes to stderr; -P keeps modules of the working directory out. A run of pytest is tagged by its
+    environment.
     """
-    words = [sys.executable, "-P", "-m", "bench", *command[1:], "--tag", f"confirms={run_id}"]
+    tag = f"confirms={run_id}"
+    if command[0] == "pytest":
+        tags = ",".join(filter(None, (os.environ.get("BENCH_TAGS"), tag)))
+        words = [sys.executable, "-m", *command]
+        return subprocess.run(words, stdout=2, env={**os.environ, "BENCH_TAGS": tags}).returncode
+    words = [sys.executable, "-P", "-m", "bench", *command[1:3], "--tag", tag, *command[3:]]
     return subprocess.run(words, stdout=2).returncode
 
 

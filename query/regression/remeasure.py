@@ -1,5 +1,6 @@
 """Measuring again: build the command, check whether this machine can repeat the run, and run it."""
 
+import itertools
 import json
 import shlex
 import socket
@@ -43,8 +44,13 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
         [run_id],
     )
     words = shlex.split(command)
-    if source != "measure" or "models" not in words:
-        return f"run {run_id[:13]} was not made by bench measure models ({source}): only its own tool can repeat it"
+    if source != "measure" or not words:
+        return f"run {run_id[:13]} was measured by {source}, not by bench: measure it again there and ingest the result"
+    if "models" not in words:
+        return (
+            _same_words(words, config, str(warehouse.store.root))
+            or f"its command is none that bench repeats: {command}"
+        )
     rows = warehouse.rows(
         f"SELECT DISTINCT {', '.join(OPTIONS)}, parameters FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)",
         [run_id, list(case_ids)],
@@ -67,15 +73,30 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     return [*command, *_settings(words, settings), *_option("--config", [config]), "--store", str(warehouse.store.root)]
 
 
+def _same_words(words: Sequence[str], config: str, store: str) -> list[str] | None:
+    """The recorded command of `bench measure command|function` or of pytest, with its config and store; None of any other."""
+    for place, (word, following) in enumerate(itertools.pairwise(words)):
+        if word == "measure" and following in ("command", "function"):
+            return ["bench", "measure", following, "--config", config, "--store", store, *words[place + 2 :]]
+    for place, word in enumerate(words):
+        if word.rpartition("/")[2] in ("pytest", "py.test"):
+            return ["pytest", "--bench-config", config, "--bench-store", store, *words[place + 1 :]]
+    return None
+
+
 def commands_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[list[str]] | str:
     """Like `command_for`, but several commands, so that only combinations of sizes that cases have are measured."""
+    case_ids = list(case_ids)
+    whole = command_for(warehouse, run_id, case_ids)
+    if isinstance(whole, list) and whole[:3] != ["bench", "measure", "models"]:
+        return [whole]
     groups = warehouse.rows(
         f"""
         SELECT list(DISTINCT case_id ORDER BY case_id) FROM cases
         WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)
         GROUP BY {", ".join(column for column in OPTIONS if column not in ("name", "backend"))}, parameters ORDER BY 1
         """,
-        [run_id, list(case_ids)],
+        [run_id, case_ids],
     )
     found: list[list[str]] = []
     for (group,) in groups:

@@ -241,7 +241,7 @@ def confirmed_by(store: Store, monkeypatch: pytest.MonkeyPatch, *factors: float)
 
     def fake(words: list[str], **_: Any) -> Any:
         names = words[words.index("--models") + 1 : words.index("--backends")]
-        tags = Json(json.dumps(dict([words[-1].split("=")])))
+        tags = Json(json.dumps(dict([words[words.index("--tag") + 1].split("=")])))
         number = len(commands)
         add(store, f"confirming-{number}", 8.5 + number / 100, dict.fromkeys(names, factors[number]), tags=tags)
         commands.append(words)

@@ -1,6 +1,7 @@
 """The command that measures a case again, and when it cannot."""
 
 import json
+import shlex
 import socket
 import subprocess
 from pathlib import Path
@@ -98,8 +99,8 @@ def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:
     first_of(
         2,
         [
-            ({"source": "pytest-benchmark"}, {}, "was not made by bench measure models (pytest-benchmark)"),
-            ({"source": "measure", "command": None}, {}, "was not made by bench measure models"),
+            ({"source": "pytest-benchmark"}, {}, "was measured by pytest-benchmark, not by bench"),
+            ({"source": "measure", "command": None}, {}, "not by bench: measure it again there"),
             ({"source": "measure", "command": SAID}, {"suite": "net.py"}, "the models are in a file, net.py"),
             (
                 {"source": "measure", "command": SAID},
@@ -124,6 +125,30 @@ def test_a_case_nobody_announced_has_no_command(measured: Any) -> None:
     assert command_for(measured, "run", ["nothing"]) == commands_for(measured, "run", ["nothing"]) == (
         "run run announced no such case"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("python -m bench measure command --repeat 5 'gzip -1 x' -- ls --tag",
+         "bench measure command --config main --store store --repeat 5 'gzip -1 x' -- ls --tag"),
+        ("/venv/bin/bench measure function json:dumps", "bench measure function --config main --store store json:dumps"),
+        ("/venv/bin/pytest --bench tests", "pytest --bench-config main --bench-store store --bench tests"),
+        ("python -m pytest --bench", "pytest --bench-config main --bench-store store --bench"),
+        ("python own.py", None),
+    ],
+)  # fmt: skip
+def test_commands_functions_and_tests_are_measured_again_as_they_were(
+    warehouse: Builder, said: str, again: str | None
+) -> None:
+    """By the recorded command, into the same store and config."""
+    it = case("x")
+    warehouse.add(run(config="main", source="measure", command=said), it)
+    store: Any = warehouse
+    store.store = Store(Path("store"))
+
+    found = commands_for(store, "run", [it.case_id])
+    assert found == [shlex.split(again)] if again else "is none that bench repeats" in str(found)
 
 
 @pytest.mark.parametrize("name", ["a b", "a,b", "-x", "--models", "it's", "$(rm -rf .)", "ünïcode 模型"])
@@ -191,7 +216,7 @@ def test_measuring_again_runs_no_shell_and_names_the_run_it_confirms(monkeypatch
     measure_again(["bench", "measure", "models", "--models", "a b; c"], "run-1", _measure_again)
 
     ((words, options),) = calls
-    assert words[-8:] == ["-m", "bench", "measure", "models", "--models", "a b; c", "--tag", "confirms=run-1"]
+    assert words[-8:] == ["-m", "bench", "measure", "models", "--tag", "confirms=run-1", "--models", "a b; c"]
     assert options == {"stdout": 2}
     with pytest.raises(BenchError, match="exit code 2: bench measure wrong"):
         measure_again(["bench", "measure", "wrong"], "run-1", _measure_again)
