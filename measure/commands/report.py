@@ -83,8 +83,6 @@ def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tu
         return shown
     if result is reference:
         return (*shown, "reference", "")
-    if withheld(result, reference):
-        return (*shown, "–", "–")
     faster, low, high, blocks = (known[name] for name in ("ratio", "low", "high", "blocks"))
     is_bounded = high is not None and low is not None and not is_too_wide(low, high)
     interval = (
@@ -97,8 +95,8 @@ def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tu
     )
 
 
-def withheld(result: CommandResult, reference: CommandResult) -> str | None:
-    """Why neither ratio nor difference is shown: they contradict the means beside them."""
+def disagreement(result: CommandResult, reference: CommandResult) -> str | None:
+    """How ratio and difference disagree with the means beside them, in words."""
     if result is reference or min(len(result.runs), len(reference.runs)) < LEAST_BLOCKS:
         return None
     found, (base, own) = result.against(reference), map(_mean, (reference, result))
@@ -108,7 +106,8 @@ def withheld(result: CommandResult, reference: CommandResult) -> str | None:
     if len(ends) < 2 or ends[0] - ROUNDING * base.ratio <= gap <= ends[1] + ROUNDING * base.ratio:
         return None
     blocks = together(*ends, by=" … ", sign="+")
-    return f"no difference is given: the means differ by {together(gap, sign='+')}, block by block it is {blocks}"
+    differ = together(gap, sign="+")
+    return f"block by block the difference is {blocks}, the means differ by {differ}: slow calls weigh on the means"
 
 
 def _mean(result: CommandResult) -> Estimate:
@@ -135,7 +134,7 @@ def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty
     if result.status != "ok":
         yield f"{title}: {result.status}: {escape(result.reason)}"
     else:
-        doubted = withheld(result, reference) or _unseen(result, reference)
+        doubted = disagreement(result, reference) or _unseen(result, reference)
         yield f"{title}: {result.reason}{doubted and f'; {doubted}'}"
     if result.instructions:
         first = [] if result is reference else reference.instructions

@@ -196,7 +196,7 @@ def contradiction(found: Estimate, reference: Estimate, other: Estimate) -> str 
     if gap <= min(max(_half(found.low, found.high), math.hypot(*spans), 0.01), 0.1):
         return None
     blocks, whole = text_of_ratio(found.ratio, found.low, found.high), reference.ratio / other.ratio
-    return f"no ratio is given, since the estimates contradict each other: block by block {blocks}, as a whole {whole:.2f}x"
+    return f"block by block the ratio is {blocks}, the times as a whole give {whole:.2f}x: slow calls weigh on one of them only"
 
 
 def smallest_detectable(low: float, high: float) -> float:

@@ -35,6 +35,12 @@ FROM timings
 WHERE run_id = ? AND metric = 'latency' AND phase = 'steady'
 ORDER BY process, block
 """
+_LEVELS = """
+SELECT case_id, median, median_low, median_high, n, processes
+FROM cells
+WHERE run_id = ? AND metric = 'latency' AND phase = 'steady'
+"""
+UNKNOWN = Estimate(math.nan, 0.0, math.inf, 0, 0)
 
 Blocks = Mapping[tuple[int, int], tuple[float, bool]]  # by process and block: ns of one call, whether it was disturbed
 
@@ -67,14 +73,14 @@ class FunctionResult:
         return [disturbed for _, disturbed in self.blocks.values()]
 
     @property
-    def withheld(self) -> str | None:
-        """Why the ratio is not shown: it contradicts the times beside it."""
+    def disagreement(self) -> str | None:
+        """How the ratio disagrees with the times beside it, in words."""
         return contradiction(self.against, self.reference, self.time) if self.against and self.reference else None
 
     def cells(self) -> tuple[str, ...]:
         """The row of HEADINGS."""
         times = self._times()
-        found = None if self.withheld else self.against
+        found = self.against
         return (
             self.function, " ".join(f"{key}={value}" for key, value in self.parameters.items()),
             time_with_doubt(*_printed(self.time)), *(duration(it(times) if times else None) for it in (min, max)),
@@ -107,8 +113,8 @@ class FunctionResult:
             given = counted(found.n, "sample", "gives", "give")
             yield f"{title}: {given} no telling interval: measure longer with a larger {limit}"
             return
-        if self.withheld:
-            yield f"{title}: {self.withheld}"
+        if self.disagreement:
+            yield f"{title}: {self.disagreement}"
         elif self.against and (found_text := doubt(found.ratio, found.low, found.high)):
             yield f"{title}: {found_text}"
         if found.precision > precision:
@@ -133,32 +139,31 @@ def results(warehouse: "Warehouse", run_id: str) -> list[FunctionResult]:
     samples: dict[str, dict[tuple[int, int], tuple[float, bool]]] = {}
     for case_id, process, block, each_ns, disturbed in warehouse.rows(_SAMPLES, [run_id]):
         samples.setdefault(case_id, {})[process, block] = each_ns, disturbed
-    first: dict[str, tuple[Blocks, bool]] = {}  # by work
+    levels = {
+        case_id: Estimate(median, low or 0.0, high or math.inf, n, processes or 1, (processes or 1) > 1)
+        for case_id, median, low, high, n, processes in warehouse.rows(_LEVELS, [run_id])
+    }
+    first: dict[str, tuple[str, Blocks, bool]] = {}  # by work
     found = []
     cases = warehouse.rows(_CASES, [run_id])
     sides = Counter(work for _, work, *_ in cases)
     for case_id, work, name, function, parameters, status, reason, failed, total, peak in cases:
         blocks, fine = samples.get(case_id, {}), status == "ok"
-        reference = first[work][0] if work in first and fine and first[work][1] else {}
+        reference_id, of_reference, is_fine = first.setdefault(work, (case_id, blocks, fine))
+        reference = of_reference if reference_id != case_id and fine and is_fine else {}
         both = {
             key: (math.log(reference[key][0] / each_ns), reference[key][1] or disturbed)
             for key, (each_ns, disturbed) in blocks.items()
             if key in reference
         }
-        first.setdefault(work, (blocks, fine))
         found.append(
             FunctionResult(
                 name, function, json.loads(parameters) if parameters else {}, status or "interrupted", reason or "",
-                failed or 0, total or 0, peak, blocks, _level(blocks), over_processes(both) if both else None,
-                _level(reference) if both else None, sides[work] == 1,
+                failed or 0, total or 0, peak, blocks, levels.get(case_id, UNKNOWN), over_processes(both) if both else None,
+                levels.get(reference_id) if both else None, sides[work] == 1,
             )
         )  # fmt: skip
     return found
-
-
-def _level(blocks: Blocks) -> Estimate:
-    """The time of a call in ns."""
-    return over_processes({key: (math.log(each_ns), disturbed) for key, (each_ns, disturbed) in blocks.items()})
 
 
 def over_processes(logs: Mapping[tuple[int, int], tuple[float, bool]]) -> Estimate:

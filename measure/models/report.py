@@ -73,7 +73,7 @@ class CaseResult:
     peak_bytes: int | None
     process_bytes: int | None
     revision: str | None
-    withheld: str | None = None  # why the speedup is not shown
+    disagreement: str | None = None  # how the speedup disagrees with the medians beside it
 
     @property
     def title(self) -> str:
@@ -133,9 +133,7 @@ class CaseResult:
 
     def cells(self, statistic: str = STATISTICS[0]) -> tuple[str | int | None, ...]:
         """The row of the table; a case with a wrong output has no speedup."""
-        gained = (
-            (None,) * 5 if self.failed or self.withheld else (self.speedup, self.low, self.high, self.blocks, self.p)
-        )
+        gained = (None,) * 5 if self.failed else (self.speedup, self.low, self.high, self.blocks, self.p)
         return (
             " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
             time_with_doubt(*self.time(statistic), self.samples, self.disturbed), ratio(*gained) or "–",
@@ -148,7 +146,7 @@ class CaseResult:
             return f"{self.title}: skipped: {self.reason}"
         if self.failed or self.backend == BASELINE:
             return None
-        doubts = self.withheld
+        doubts = self.disagreement
         if not doubts and self.speedup is not None and self.low is not None and self.high is not None:
             doubts = doubt(self.speedup, self.low, self.high)
         return "; ".join(filter(None, (f"{self.title}: {self.reason or 'measured'}", doubts)))
@@ -165,11 +163,11 @@ def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | N
     """
     found = [CaseResult(*row) for row in warehouse.rows(_QUERY, {"run": run_id, "known": dict(known or {})})]
     baselines = {one.work: one.median for one in found if one.backend == BASELINE}
-    return [replace(one, withheld=_withheld(one, baselines.get(one.work))) for one in found]
+    return [replace(one, disagreement=_disagreement(one, baselines.get(one.work))) for one in found]
 
 
-def _withheld(result: CaseResult, baseline: Estimate | None) -> str | None:
-    """Why a speedup is not shown: it contradicts the medians beside it."""
+def _disagreement(result: CaseResult, baseline: Estimate | None) -> str | None:
+    """How a speedup disagrees with the medians beside it, in words."""
     if baseline is None or None in (speedup := (result.speedup, result.low, result.high, result.blocks)):
         return None
     return contradiction(Estimate(*speedup), baseline, result.median)  # type: ignore[arg-type]
