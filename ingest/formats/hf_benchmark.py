@@ -59,7 +59,7 @@ class HfBenchmark(Declared):
         named = model if isinstance(model, str) and model else STAMP.sub("", PurePath(results.part.name).stem)
         return super().case(record, results, name or named)
 
-    def more(self, record: Object, case: Subject) -> None:
+    def more(self, record: Object, case: Subject, results: Results) -> None:
         """Times since the start of each call: to its first token, and between tokens on average."""
         calls = [call for call in taken(record, GAPS) or [] if isinstance(call, list) and call]
         first, mean = [call[0] for call in calls], list[float | None]()

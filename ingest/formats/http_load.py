@@ -8,6 +8,7 @@ from typing import Any
 from ...warehouse.events import Instant
 from ..format import Head
 from ..readers.csv_rows import find_header
+from ..readers.declared import Declared, Quantity
 from ..readers.document import BadRecord, Object, lines_of
 from ..readers.json_format import LEADING, JsonFormat, ListFormat
 from ..readers.results import Results, Subject, number
@@ -97,44 +98,26 @@ def _of_k6(case: Subject, name: str, key: str, value: Any, unit: str | None) -> 
         case.metric(name if key == "count" else f"{name}_{key}", value, "B" if is_data else "count")
 
 
-class Oha(JsonFormat):
+class Oha(Declared):
     """A report of oha."""
 
     name = "oha"
     doc = "oha JSON"
     becomes = "first bytes → ttfb; requestsPerSec → request_throughput"
+    holds = Object
     shapes = (frozenset({"summary.requestsPerSec", "latencyPercentiles"}),)
-
-    def identity(self, name: str) -> str:
-        """The name of the file, which is the name of the case."""
-        return PurePath(name).stem
-
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """One record."""
-        return [document]
-
-    def load(self, record: Object, results: Results) -> None:
-        """The whole report."""
-        case = results.case(PurePath(results.part.name).stem)
-        summary = record.section("summary")
-        for key, statistic in (("average", "mean"), ("fastest", "min"), ("slowest", "max")):
-            case.metric("latency", summary.take(key), "s", statistic=statistic)
-        for key, metric in (("latencyPercentiles", "latency"), ("firstBytePercentiles", "ttfb")):
-            percentiles = record.section(key)
-            for percent in list(percentiles):
-                case.metric(metric, percentiles.take(percent), "s", statistic=percent)
-        case.metric("request_throughput", summary.take("requestsPerSec"), "requests/s")
-        case.metric("throughput", summary.take("sizePerSec"), "B/s")
-        case.metric("success_rate", summary.take("successRate"), better="higher")
-        case.metric("duration", summary.take("total"), "s", better=None)
-        case.metric("read", summary.take("totalData"), "B")
-        for key, prefix in (("statusCodeDistribution", "status"), ("errorDistribution", "error")):
-            counts = record.section(key)
-            for name in list(counts):
-                case.metric(
-                    f"{prefix}: {name}", counts.take(name), "count", better="lower" if prefix == "error" else None
-                )
-        case.fields(record.left())
+    values = {
+        "summary.average": Quantity("latency", "s", "mean"), "summary.fastest": Quantity("latency", "s", "min"),
+        "summary.slowest": Quantity("latency", "s", "max"),
+        "summary.requestsPerSec": Quantity("request_throughput", "requests/s"),
+        "summary.sizePerSec": Quantity("throughput", "B/s"), "summary.successRate": Quantity("success_rate", better="higher"),
+        "summary.total": Quantity("duration", "s", better=None), "summary.totalData": Quantity("read", "B"),
+    }  # fmt: skip
+    patterns = {
+        r"latencyPercentiles\.(.+)": Quantity("latency", "s", r"\1"), r"firstBytePercentiles\.(.+)": Quantity("ttfb", "s", r"\1"),
+        r"statusCodeDistribution\.(.+)": Quantity(r"status: \1", "count"),
+        r"(?s)errorDistribution\.(.+)": Quantity(r"error: \1", "count", better="lower"),
+    }  # fmt: skip
 
 
 class Locust(ListFormat):

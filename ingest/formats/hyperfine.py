@@ -1,19 +1,17 @@
 """hyperfine: what `--export-json` and `--export-csv` write."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..format import FILE, Head
+from ..readers.declared import Declared, Quantity
 from ..readers.document import Object
 from ..readers.files import read_head
-from ..readers.json_format import JsonFormat
 from ..readers.results import Results, Subject
 
 COLUMN = "parameter_"  # how a column of a CSV begins that is one
-STATISTICS = {"mean": "mean", "stddev": "stddev", "median": "median", "min": "min", "max": "max"}
 
 
-class Hyperfine(JsonFormat):
+class Hyperfine(Declared):
     """Results of hyperfine."""
 
     name = "hyperfine"
@@ -23,8 +21,17 @@ class Hyperfine(JsonFormat):
     )
     shapes = (frozenset({"results[].command", "results[].mean"}), frozenset({"results[].command", "results[].times"}))
     headers = (frozenset({"command", "mean", "stddev", "median", "user", "system", "min", "max"}),)
-    holds = (Object, list)
     runs = FILE
+    records = "results"
+    values = {
+        "times": Quantity("latency", "s", apart=True), "user": Quantity("user_time", "s", "mean"),
+        "system": Quantity("system_time", "s", "mean"),
+    }  # fmt: skip
+    patterns = {"mean|stddev|median|min|max": Quantity("latency", "s", r"\g<0>")}
+
+    def identity(self, name: str) -> str:
+        """Nothing: the file names its commands."""
+        return ""
 
     def left_out(self, head: Head) -> str | None:
         """A CSV says less than the JSON of the same measurement."""
@@ -33,30 +40,18 @@ class Hyperfine(JsonFormat):
             return f"says what {beside.name} beside it says, without its times"
         return None
 
-    def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """Nothing is said of when and where."""
-        if isinstance(document, list):
-            return document
-        records: list[Any] = document.array("results")
-        if left := document.left():
-            results.run(tags=left)
-        return records
-
-    def load(self, record: Object, results: Results) -> None:
-        """One command."""
+    def case(self, record: Object, results: Results, name: str | None = None) -> Subject:
+        """A command and its parameters, which a CSV has in columns of their own."""
         columns = {key[len(COLUMN) :]: record.take(key) for key in list(record) if key.startswith(COLUMN)}
-        case = results.case(record.name("command"), parameters=record.section("parameters") or columns)
-        case.samples(record.array("times"), "s", apart=True)
-        for field, statistic in STATISTICS.items():
-            case.metric("latency", record.take(field), "s", statistic=statistic)
-        for field in ("user", "system"):
-            case.metric(f"{field}_time", record.take(field), "s", statistic="mean")
+        return results.case(record.name("command"), parameters=record.section("parameters") or columns)
+
+    def more(self, record: Object, case: Subject, results: Results) -> None:
+        """Memory of each call, and how the calls ended."""
         case.memory(record.array("memory_usage_byte"))
         if _failures(record.array("exit_codes"), case):
             results.note(
                 "calls failed, which hyperfine was told to ignore (-i): they count as calls, and as failed_calls"
             )
-        case.fields(record.left())
 
 
 def _failures(codes: list[Any], case: Subject) -> bool:

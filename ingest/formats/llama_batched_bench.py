@@ -27,6 +27,7 @@ class LlamaBatchedBench(Declared):
     becomes = "file → case; pp, tg, pl and settings → axes; t_pp → prefill_latency, t_tg → decode_duration"
     lost = "lines around the table"
     shapes = (frozenset({"n_kv_max", "n_kv", "pp", "tg", "t_pp", "speed_pp", "t_tg", "speed_tg"}),)
+    lines = True
     axes = {axis: axis for axis in AXES}
     values = {
         "t_pp": Quantity("prefill_latency", "s"), "speed_pp": Quantity("prefill_throughput", "tokens/s"),

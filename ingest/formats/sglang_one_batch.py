@@ -15,6 +15,7 @@ class SglangOneBatch(Declared):
         frozenset({"batch_size", "input_len", "output_len", "prefill_latency", "total_latency"}),
         frozenset({"batch_size", "input_len", "output_len", "overall_throughput", "last_gen_throughput"}),
     )
+    lines = True
     axes = {axis: axis for axis in AXES}
     values = {
         "prefill_latency": Quantity("prefill_latency", "s", void=True),

@@ -44,7 +44,7 @@ class TorchbenchUserbenchmark(Declared):
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The rest of the document describes the run."""
         records = self.find(document)
-        described: Mapping[str, Any] = self._described(document, {})
+        described: Mapping[str, Any] = self._described(document)
         results.run(**{**described, "tags": document.left()})
         return records
 

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any, ClassVar
 
 from ...warehouse.events import Environment
-from .document import BadRecord, Object
+from .document import BadRecord, Object, show
 from .json_format import JsonFormat, records_of
 from .results import AS_THE_UNIT_SAYS, Results, Subject, number
 
@@ -19,6 +19,7 @@ STATISTICS = {
     "avg": "mean", "average": "mean", "med": "median", "std": "stddev", "stdev": "stddev", "std_dev": "stddev",
     "minimum": "min", "maximum": "max",
 }  # fmt: skip
+LONGEST_PATH = 1000  # characters that patterns are tried on
 RUN = ("command", "git_commit", "git_branch", "host", "suite")  # texts among the columns of `runs`
 MACHINE = ("cpu", "driver", "os", "architecture", "python", "torch")  # and of `environments`
 COLUMNS = (
@@ -75,6 +76,7 @@ class Quantity:
 class Declared(JsonFormat):
     """A format whose records are cases, told by tables."""
 
+    lines: ClassVar[bool] = False  # whether a file may hold a record a line
     holds: ClassVar[type | tuple[type, ...]] = (Object, list)
     records: ClassVar[str] = (
         ""  # the list of records in the document; without it the document is the list, or the only record
@@ -91,9 +93,8 @@ class Declared(JsonFormat):
     note: ClassVar[str | None] = None  # what one must know of all files
 
     def parse(self, text: str) -> Any:
-        """One document, or one a line."""
-        found = records_of(text)
-        return found[0] if len(found) == 1 and text.lstrip().startswith("{") else found
+        """One document, or one a line where the tool writes lines."""
+        return records_of(text) if self.lines else super().parse(text)
 
     def identity(self, name: str) -> str:
         """The file's name, where it names the case."""
@@ -101,29 +102,35 @@ class Declared(JsonFormat):
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """Describe the run by the document, or by its first record."""
-        head = (
-            document
-            if isinstance(document, Object)
-            else next((one for one in document if isinstance(one, Object)), Object())
-        )
+        first = document if isinstance(document, Object) else None
+        results.context = first or next((one for one in document if isinstance(one, Object)), Object())
         records = self.find(document)
-        results.context = head
-        if self.about or self._within(document):
-            results.run(**self._described(head, tags=document.left() if self._within(document) else {}))
+        described = self._described(results.context)
+        if left := document.left() if self._within(document) else {}:
+            described["tags"] = left | described["tags"]
+        if self.about or left:
+            results.run(**described)
         if self.note:
             results.note(self.note)
         return records
 
     def find(self, document: Any) -> Iterable[Any]:
-        """The records of the document."""
-        if self._within(document):
-            return taken(document, self.records) or []
-        return document if isinstance(document, list) else [document]
+        """The records of the document.
+
+        Raises:
+            BadRecord: They are no list.
+        """
+        if not self._within(document):
+            return document if isinstance(document, list) else [document]
+        found = taken(document, self.records)
+        if found is not None and not isinstance(found, list):
+            raise BadRecord(f"{self.records} is {show(found)}, not a list")
+        return found or []
 
     def _within(self, document: Any) -> bool:
         return bool(self.records) and isinstance(document, Object)
 
-    def _described(self, head: Object, tags: Mapping[str, Any]) -> dict[str, Any]:
+    def _described(self, head: Object) -> dict[str, Any]:
         found = {column: value for column, path in self.about.items() if (value := taken(head, path)) is not None}
         run: dict[str, Any] = {column: found.pop(column) for column in RUN if isinstance(found.get(column), str)}
         machine: dict[str, Any] = {
@@ -136,7 +143,7 @@ class Declared(JsonFormat):
             machine["logical_cores"] = found.pop("logical_cores")
         if "started_at" in found:
             run["started_at"] = Object([("at", found.pop("started_at"))]).moment("at")
-        return run | {"environment": Environment(environment_id="", **machine), "tags": {**tags, **found}}
+        return run | {"environment": Environment(environment_id="", **machine), "tags": found}
 
     def load(self, record: Object, results: Results) -> None:
         """One case."""
@@ -149,7 +156,7 @@ class Declared(JsonFormat):
             if (rule := self.rule(".".join(keys))) is not None and not rule.is_void(value):
                 rule.add(case, value)
                 take(record, keys)
-        self.more(record, case)
+        self.more(record, case, results)
         case.fields(record.left())
 
     def case(self, record: Object, results: Results, name: str | None = None) -> Subject:
@@ -184,9 +191,9 @@ class Declared(JsonFormat):
         """What a field becomes, by its path."""
         if path in self.values:
             return self.values[path]
-        return _ruled(type(self), path) if self.patterns and len(path) < 200 else None
+        return _ruled(type(self), path) if self.patterns and len(path) <= LONGEST_PATH else None
 
-    def more(self, record: Object, case: Subject) -> None:  # nothing more, unless a format says so
+    def more(self, record: Object, case: Subject, results: Results) -> None:  # nothing more, unless a format says so
         """Add what no table can say, such as how the case ended."""
 
 

@@ -10,7 +10,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.events import as_json
 from ...warehouse.log import Batch
 from ..format import LOOK, MAX_TEXT, NAMED, Format, Head, Part, Tally
-from .csv_rows import find_header, rows
+from .csv_rows import CsvRow, find_header, rows
 from .document import BadRecord, Object, decode, document_in, lines_of, read_text, repeated_key, show
 from .results import Chosen, Results
 
@@ -37,11 +37,17 @@ class JsonFormat(Format):
         """Whether the beginning of the document has the keys of one of the shapes, or the columns of one of the headers."""
         if any(shape <= head.paths for shape in self.shapes):
             return True
-        return bool(self.headers) and find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers) is not None
+        return self._header(head) is not None
+
+    def _header(self, head: Head) -> CsvRow | None:
+        """The header of a table among the first lines; it is looked for only where all columns stand somewhere."""
+        if not any(all(column in head.text for column in columns) for columns in self.headers):
+            return None
+        return find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers)
 
     def evidence(self, head: Head) -> str:
         """The keys or the columns."""
-        header = find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers) if self.headers else None
+        header = self._header(head)
         if header is None or any(shape <= head.paths for shape in self.shapes):
             return super().evidence(head)
         names = sorted(next(columns for columns in self.headers if columns <= set(header.cells)))

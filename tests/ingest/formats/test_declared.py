@@ -2,12 +2,14 @@
 """Formats that are tables: what the records of each become, written out, and the engine that reads them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.ingest.readers.declared import Declared, Quantity
 from bench.warehouse.events import CaseRecord, Metric, Timing
 
-from .reading import Read, read
+from .reading import Read, read, read_file
 from .samples import SAMPLES
 
 
@@ -182,3 +184,50 @@ def test_records_become_cases_and_values(kind: str) -> None:
         found = values(got, at)
         found.pop("fields", None)
         assert expected == found
+
+
+class Tool(Declared):
+    """A format of a tool that there is not."""
+
+    name, doc = "tool", "its JSON"
+    records = "results"
+    about = {"started_at": "date", "git_commit": "commit", "gpus": "gpu", "site": "site"}  # noqa: RUF012
+    names = ("model", "file")
+    axes = {"suite": "=mine", "batch_size": "setup.batch", "rate": "setup.rate"}  # noqa: RUF012
+    values = {"times": Quantity("latency", "s", apart=True), "gap": Quantity("itl", "ms", void=True)}  # noqa: RUF012
+    patterns = {r"stats\.(p\d+|avg)_ms": Quantity("latency", "ms", r"\1")}  # noqa: RUF012
+
+
+def tool(document: Any, tmp_path: Path) -> Read:
+    """What Tool makes of a document."""
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    return read_file(Tool(), tmp_path / "a.json")
+
+
+def test_tables_say_what_run_case_and_values_are(tmp_path: Path) -> None:
+    """Other facts of the document are tags; whole fractions of axes are whole numbers; infinity is a text."""
+    got = tool({"date": "2026-05-01T10:00:00Z", "commit": "abc", "gpu": "GPU", "site": "here", "note": "n", "results": [
+        {"file": "f", "setup": {"batch": 8.0, "rate": float("inf")}, "times": [0.5, 0.25], "stats": {"p99_ms": 2.0, "avg_ms": 1.0}},
+    ]}, tmp_path)  # fmt: skip
+
+    assert (got.runs[0].git_commit, got.runs[0].started_at, got.environment.gpus) == ("abc", 1777629600000000, ["GPU"])
+    assert got.tags == {"site": "here", "note": "n"}
+    assert cases(got) == [("f", "mine", 8, {"rate": "inf"})]
+    assert values(got) == {"latency": [0.5e9, 0.25e9], "latency_p99": 2e6, "latency_mean": 1e6}
+
+
+def test_zero_of_what_was_not_measured_stays_in_fields(tmp_path: Path) -> None:
+    """With all that no table names."""
+    got = tool({"results": [{"model": "m", "gap": 0.0, "seed": 7}, {"model": "n", "gap": 0.5}]}, tmp_path)
+
+    assert json.loads(values(got, 0)["fields"]) == {"gap": 0.0, "seed": 7}
+    assert values(got, 1) == {"itl": 0.5e6}
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [({"results": 5}, "results is 5, not a list"), ({"results": [{"seed": 1}]}, "no model or file"), ({"results": [1]}, "not an object")],
+)  # fmt: skip
+def test_what_is_no_record_is_a_reject_with_its_reason(document: Any, reason: str, tmp_path: Path) -> None:
+    """And nothing else of the file is lost."""
+    assert tool(document, tmp_path).rejects() == [(1, reason)]
