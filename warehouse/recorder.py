@@ -408,12 +408,8 @@ class Run:
 # Metric, phase and loops of no timing, and what follows.
 _NOTHING: tuple[Any, Any, Any, Callable[[bytes], Any], bytes] = object(), None, None, bytes, b""
 
-# Unit, direction, statistic and phase of a metric; what appends its row, what packs it, and three parts of that.
-_LastMetric = tuple[
-    str | None, str | None, str | None, str | None,
-    tuple[Callable[[bytes], Any], Callable[..., bytes], bytes, bytes, int],
-]  # fmt: skip
-_NO_METRIC: Any = (object(),)
+# What appends the row of a metric, what packs it, and three parts of that.
+_Prepared = tuple[Callable[[bytes], Any], Callable[..., bytes], bytes, bytes, int]
 
 
 class Case:
@@ -430,7 +426,7 @@ class Case:
         # Metric, phase and loops of the last timing, what appends the row of one like it, and what that begins with. One
         # attribute, so that threads which share the case see values that belong together.
         self._last: tuple[str, str, int, Callable[[bytes], Any], bytes] = _NOTHING
-        self._metrics: dict[str, _LastMetric] = {}  # by name
+        self._metrics: dict[tuple[str | None, ...], _Prepared] = {}  # by name, unit, better, statistic and phase
 
     def __repr__(self) -> str:
         return f"<case {self.case_id} of run {self._run.run_id}>"
@@ -550,15 +546,14 @@ class Case:
             BenchError: `better` is something else: nobody could say what a regression is.
         """
         now = _now()
-        last = self._metrics.get(name, _NO_METRIC)
-        if unit is last[0] and better is last[1] and statistic is last[2] and phase is last[3] and text is None:
-            try:
-                write, pack, head, middle, length = last[4]
+        try:
+            if text is None and (last := self._metrics.get((name, unit, better, statistic, phase))) is not None:
+                write, pack, head, middle, length = last
                 write(pack(head, value, middle, now, length))
                 return
-            except REFUSALS as error:  # it is no number, or the window is full: the slow path knows what to do
-                if not is_own(error):
-                    raise
+        except REFUSALS as error:  # it is no number, or the window is full: the slow path knows what to do
+            if not is_own(error):
+                raise
         if better not in (None, "higher", "lower"):
             raise BenchError(f"better={better!r} is no direction. Write 'higher', 'lower' or None.")
         self._run.emit(
@@ -575,7 +570,7 @@ class Case:
                 pack, head, length = _metric_packer(unit is None, better is None, statistic is None, phase is None)
                 middle = struct.pack(f"<{len(said)}I", *numbers[2:])
                 start = head + struct.pack("<2I", *numbers[:2])
-                self._metrics[name] = unit, better, statistic, phase, (prepared[0], pack, start, middle, length)
+                self._metrics[name, unit, better, statistic, phase] = prepared[0], pack, start, middle, length
 
     def outcome(self, status: str, *, kind: str = "performance", **details: Any) -> None:
         """Record how the case ended.

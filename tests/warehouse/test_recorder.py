@@ -577,3 +577,27 @@ def test_a_direction_is_higher_or_lower(store: Store) -> None:
     """Any other word would be taken for none, and no regression be seen."""
     with bench.run("any", store=store) as run, pytest.raises(BenchError, match="is no direction"):
         run.case("x").metric("tokens", 1, better="Higher")
+
+
+def test_metrics_of_any_shape_come_back_as_they_were(store: Store) -> None:
+    """Whichever of their texts are there, the first and later ones of a kind, over many windows."""
+    kinds: list[dict[str, Any]] = [
+        {}, {"unit": "ms"}, {"better": "lower"}, {"statistic": "p50", "phase": "steady"},
+        {"unit": "s", "better": "higher", "statistic": "p99", "phase": "warmup"}, {"text": "1 s"},
+    ]  # fmt: skip
+    with bench.run("metrics", store=store) as run:
+        case = run.case("c")
+        for number in range(6000):
+            case.metric(f"m{number % 7}", None if number % 11 == 0 else number / 3, **kinds[number % len(kinds)])
+        with pytest.raises(ValueError, match="could not convert"):
+            case.metric("m0", "many")  # type: ignore[arg-type]
+        with pytest.raises(BenchError, match="no direction"):
+            case.metric("m0", 1, better="more")
+
+    columns = ("unit", "better", "statistic", "phase", "text")
+    wanted = [
+        (f"m{n % 7}", None if n % 11 == 0 else n / 3, *(kinds[n % len(kinds)].get(name) for name in columns))
+        for n in range(6000)
+    ]
+    found = rows(store, "SELECT metric, value, unit, better, statistic, phase, original_value FROM metrics")
+    assert (sorted(found, key=str) == sorted(wanted, key=str)) is True
