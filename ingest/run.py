@@ -252,10 +252,14 @@ class _Loader:
         import duckdb
 
         from ..warehouse.interruption import breakable
+        from ..warehouse.log import SPILL
 
         with self._lock:
             if self._database is None:
-                self._database = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT})
+                spill = str(self.store.root / SPILL)
+                self._database = duckdb.connect(
+                    config={"threads": 1, "memory_limit": MEMORY_LIMIT, "temp_directory": spill}
+                )
         return breakable(self._database.cursor())
 
     def _runs_there(self) -> dict[str, str | None]:

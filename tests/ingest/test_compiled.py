@@ -7,15 +7,20 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bench.ingest.plan import SourceOptions
 from bench.ingest.readers import text_rows
+from bench.ingest.run import ingest
 from bench.ingest.user_formats import mapped
 from bench.ingest.user_formats.mapped import Mapped
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.ingest.user_formats.pattern import Pattern
+from bench.warehouse.log import SPILL
 from bench.warehouse.secrets import without_secrets
+from bench.warehouse.store import Store
 
 from ..exhaustive import in_parts
 from .formats import fuzz
@@ -282,3 +287,24 @@ def test_a_header_that_names_a_column_twice_is_refused(tmp_path: Path) -> None:
     """Which of them is meant nobody knows."""
     (tmp_path / "t.csv").write_text("m,v,v\na,1,2\n")
     assert Mapped(parse_mapping(["name=m,value=v"])).unfit(tmp_path / "t.csv") == "has the column 'v' twice"
+
+
+def test_what_memory_cannot_hold_goes_into_the_store(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not into the folder where the command was started, which may be read-only."""
+    monkeypatch.setattr(mapped, "COMPILED_BYTES", 0)
+    settings: list[dict[str, Any]] = []
+    connect = duckdb.connect
+
+    def watched(*arguments: Any, **options: Any) -> duckdb.DuckDBPyConnection:
+        settings.append(options.get("config") or {})
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(duckdb, "connect", watched)
+    (tmp_path / "t.csv").write_text("m,v\na,1\n")
+    own = Mapped(parse_mapping(["name=m,value=v"]))
+    report = ingest(store, [str(tmp_path / "t.csv")], sources=SourceOptions(own=own))
+
+    assert report.lines[0].loaded == 1
+    assert str(store.root / SPILL) in [each.get("temp_directory") for each in settings]
