@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .descriptions import Change, Description, fitted
+from .models import Change, SeriesModel, fitted
 from .segments import CLIP, STEADIEST, level_of, noise_of, spread_out
 
 if TYPE_CHECKING:
@@ -46,18 +46,18 @@ class ChangePoint:
 class Levels:
     """The levels of a series, the boundaries between them, and the excursions from them, with the tests of both."""
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, model: SeriesModel) -> None:
         import numpy as np
 
-        self.x, self.calm, self.rho = description.x, description.calm, description.rho
-        self.value, self.slope = description.value, description.slope
-        self.values = np.exp(self.x) if description.proportional else self.x
+        self.x, self.clipped, self.rho = model.x, model.clipped, model.rho
+        self.value, self.slope = model.value, model.slope
+        self.values = np.exp(self.x) if model.proportional else self.x
         self.noise = noise_of(self.x)
-        self.boundaries = _placed(description)
+        self.boundaries = _placed(model)
         self.apart: list[Change] = []  # first and last value of each excursion
         self.inside = np.ones(len(self.x), dtype=bool)  # a value that is in no excursion
         sizes = np.diff([0, *(first for first, _ in self.boundaries), len(self.x)]).tolist()
-        self.away = self.x - fitted(self.calm, self.boundaries)
+        self.away = self.x - fitted(self.clipped, self.boundaries)
         self.near = np.clip(self.away, -CLIP * self.noise, CLIP * self.noise)
         self.freedom = sum(max(0.0, size - spread_out(size, self.rho)) for size in sizes)
 
@@ -147,7 +147,7 @@ class Levels:
         if first < last or after < end or after - first > SHORT:
             return False
         place = self.boundaries.index(change)
-        before, own, behind = (float(self.calm[self.places(place + i)].mean()) for i in range(3))
+        before, own, behind = (float(self.clipped[self.places(place + i)].mean()) for i in range(3))
         return abs(behind - before) <= ALIKE * min(abs(own - before), abs(own - behind))
 
     def places(self, place: int) -> "NDArray[np.intp]":
@@ -159,7 +159,7 @@ class Levels:
     def _heights(self) -> list[float]:
         """The levels: those at a drift from a fit of all, others from their own values."""
         drifts = any(first < last for first, last in self.boundaries)
-        fit = fitted(self.calm, self.boundaries) if drifts else self.calm
+        fit = fitted(self.clipped, self.boundaries) if drifts else self.clipped
         heights = []
         for place in range(len(self.boundaries) + 1):
             values = self.places(place)
@@ -236,21 +236,21 @@ def _degrees_of(away: "Floats") -> float:
     return max(1.0, 3.5 / excess) if excess > 0 else math.inf
 
 
-def _placed(description: Description) -> list[Change]:
+def _placed(model: SeriesModel) -> list[Change]:
     """The boundaries, each step where the levels beside it are nearest to the values (by absolute deviation).
 
     An absolute deviation grows with the values, and no value counts for more than the height of the step.
     """
     import numpy as np
 
-    x, calm = description.x, description.calm
-    boundaries = list(description.changes)
+    x, clipped = model.x, model.clipped
+    boundaries = list(model.changes)
     for place, (first, last) in enumerate(boundaries):
         low = boundaries[place - 1][1] if place else 0
         high = boundaries[place + 1][0] if place + 1 < len(boundaries) else len(x)
         if first < last or high - low < 2 * MIN_SEGMENT:
             continue
-        before, after = calm[low:first].mean(), calm[first:high].mean()
+        before, after = clipped[low:first].mean(), clipped[first:high].mean()
         gain = np.cumsum(np.abs(x[low:high] - before) - np.abs(x[low:high] - after))
         cut = low + MIN_SEGMENT + int(gain[MIN_SEGMENT - 1 : high - low - MIN_SEGMENT].argmin())
         boundaries[place] = cut, cut

@@ -19,11 +19,11 @@ CYCLES = 4  # times that a rhythm is seen at least
 LIKE = 3.0  # standard errors: autocorrelation from which a period is tried
 
 
-def period_of(surprises: "Floats", n: int) -> int:
-    """The period, in values, at which the residuals of a description recur; 0 for none.
+def period_of(residuals: "Floats", n: int) -> int:
+    """The period, in values, at which the residuals of a model recur; 0 for none.
 
     Args:
-        surprises: The residuals, those of the increments for a series that wanders.
+        residuals: The residuals, those of the increments for a series that wanders.
         n: Values of the series.
 
     Among the periods at which the residuals correlate with themselves, the one that saves most of n log(sum of squares) is taken,
@@ -31,9 +31,9 @@ def period_of(surprises: "Floats", n: int) -> int:
     """
     import numpy as np
 
-    sizes = np.abs(surprises - median_of(surprises))
+    sizes = np.abs(residuals - median_of(residuals))
     most = CLIP * max(1.4826 * median_of(sizes), STEADIEST)
-    z = np.clip(surprises - median_of(surprises), -most, most)
+    z = np.clip(residuals - median_of(residuals), -most, most)
     z -= z.mean()
     longest = n // CYCLES
     if longest < 2 or not z.any():

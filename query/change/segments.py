@@ -22,7 +22,7 @@ STEADIEST = 1e-12  # of the largest value: a spread below it is how numbers are 
 WIDEST = 1e7  # sigmas between levels up to which squares are exact enough
 
 
-def tamed(x: "Floats") -> "Floats":
+def clip_outliers(x: "Floats") -> "Floats":
     """Values without outliers: one beyond CLIP sigmas of the median of the NEIGHBOURS around it becomes that median.
 
     A step stays where it is.

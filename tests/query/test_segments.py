@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from bench.query.change import descriptions, segments
+from bench.query.change import models, segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -72,11 +72,11 @@ def test_one_or_two_outliers_are_taken_out_and_three_values_are_a_level() -> Non
     for place in (0, 1, 20, 38, 39):
         outliers = plain.copy()
         outliers[place : place + 2] = 15
-        assert segments.tamed(outliers).max() < 11
+        assert segments.clip_outliers(outliers).max() < 11
 
     level = plain.copy()
     level[20:23] = 15
-    assert segments.tamed(level).tolist() == level.tolist()
+    assert segments.clip_outliers(level).tolist() == level.tolist()
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.4, 0.8])
@@ -90,15 +90,15 @@ def test_autocorrelation_is_told_and_counts_for_less(rho: float) -> None:
 
     assert segments.innovation(values, rho) == pytest.approx(1, rel=0.1)
     assert segments.spread_out(12, rho) == pytest.approx(covariance.sum() / 12)
-    assert descriptions.cost_of(values, (), 0.0, 0.0)[1] == rho
+    assert models.cost_of(values, (), 0.0, 0.0)[1] == rho
 
 
 def test_a_drift_is_fitted_by_least_squares() -> None:
     """Levels and the line between them, beside numpy's fit of the line alone."""
     line = np.random.default_rng(1).standard_normal(40) + np.arange(40)
 
-    assert descriptions.fitted(line, [(1, 39)]) == pytest.approx(np.polyval(np.polyfit(range(40), line, 1), range(40)))
-    assert descriptions.fitted(np.array([1.0, 1, 1, 3, 5, 5, 5]), [(3, 4)]) == pytest.approx([1, 1, 1, 3, 5, 5, 5])
+    assert models.fitted(line, [(1, 39)]) == pytest.approx(np.polyval(np.polyfit(range(40), line, 1), range(40)))
+    assert models.fitted(np.array([1.0, 1, 1, 3, 5, 5, 5]), [(3, 4)]) == pytest.approx([1, 1, 1, 3, 5, 5, 5])
 
 
 @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=9), st.floats(0, 12))
@@ -110,6 +110,6 @@ def test_the_way_through_two_levels_is_the_cheapest(errors: list[tuple[float, fl
         turns = sum(a != b for a, b in itertools.pairwise(way))
         return fare * turns + sum(pair[level] for pair, level in zip(errors, way, strict=True))
 
-    way = tuple(descriptions._cheapest_way(np.array(errors).T, fare).tolist())
+    way = tuple(models._cheapest_way(np.array(errors).T, fare).tolist())
 
     assert cost(way) == pytest.approx(min(map(cost, itertools.product((0, 1), repeat=len(errors)))))

@@ -1,7 +1,7 @@
 """What describes values best: one level, steps, drifts, or two levels that alternate.
 
-Each description predicts every value from the one before. The best is the one for which n log(mean squared error) plus
-its price is least: the price is what its changes must save before they are believed, so a description that says more
+Each model predicts every value from the one before. The best is the one for which n log(mean squared error) plus
+its price is least: the price is what its changes must save before they are believed, so a model that says more
 must predict better (Rissanen, Automatica 14, 1978). Autocorrelated noise (AR(1)) is one level, and so are steps and drifts
 that it explains as well.
 """
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .segments import CLIP, RHOS, WIDEST, innovation, median_of, noise_of, partition, tamed
+from .segments import CLIP, RHOS, WIDEST, clip_outliers, innovation, median_of, noise_of, partition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,64 +30,64 @@ EXACT = 1e-6  # of the variance: a smaller error is none
 
 
 Change = tuple[int, int]  # first and last value on the way; the same for a step
-Described = tuple[float, float, Sequence[Change]]  # cost, autocorrelation and changes
+Candidate = tuple[float, float, Sequence[Change]]  # cost, autocorrelation and changes
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """What a series is said to be."""
+class SeriesModel:
+    """A piecewise model fitted to a series."""
 
     x: "Floats"  # its values
-    calm: "Floats"  # the same without outliers
+    clipped: "Floats"  # the same without outliers
     changes: Sequence[Change]
     rho: float  # how much a deviation is like the one before
     turns: Sequence[int] = ()  # where a series that knows two levels changes from one to the other
     saved: float = 0.0  # by two levels, of what one level costs
     proportional: bool = False  # noise grows with the level: the values are logarithms
-    walked: "Floats | None" = None  # a series that wanders; x are its increments, and the changes are theirs
+    walk: "Floats | None" = None  # a series that wanders; x are its increments, and the changes are theirs
     slope: float = 0.0  # of a series that drifts from its first value to its last, taken out of x
 
     def value(self, level: float) -> float:
         """A level as the series has it."""
         return math.exp(level) if self.proportional else level
 
-    def surprises(self) -> "Floats":
+    def residuals(self) -> "Floats":
         """What is new in each value."""
-        away = self.x - fitted(self.calm, self.changes)
+        away = self.x - fitted(self.clipped, self.changes)
         return away[1:] - self.rho * away[:-1]
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScaledSeries:
     """A series in units of its noise."""
 
     x: "Floats"
-    calm: "Floats"  # without outliers
+    clipped: "Floats"  # without outliers
     plain: "Floats"  # x around its median, in units of its noise
-    y: "Floats"  # the same of calm
+    y: "Floats"  # the same of the clipped values
     scale: float  # what the units add to a cost
 
     @classmethod
-    def of(cls, x: "Floats") -> "Scaled":
+    def of(cls, x: "Floats") -> "ScaledSeries":
         """Around the median; no more than WIDEST sigmas wide."""
         import numpy as np
 
-        calm, middle = tamed(x), median_of(x)
-        noise = max(noise_of(x), float(np.ptp(calm)) / WIDEST)
-        return cls(x, calm, (x - middle) / noise, (calm - middle) / noise, 2 * len(x) * math.log(noise))
+        clipped, middle = clip_outliers(x), median_of(x)
+        noise = max(noise_of(x), float(np.ptp(clipped)) / WIDEST)
+        return cls(x, clipped, (x - middle) / noise, (clipped - middle) / noise, 2 * len(x) * math.log(noise))
 
     @property
-    def lost(self) -> float:
-        """What outliers count for."""
+    def outlier_penalty(self) -> float:
+        """Squared deviations that outliers count for."""
         import numpy as np
 
-        return CLIP**2 * float(np.count_nonzero(self.x != self.calm))
+        return CLIP**2 * float(np.count_nonzero(self.x != self.clipped))
 
 
 def divide(
-    series: Sequence[Scaled], significance: float, least: int, *, walks: bool = False
-) -> list[tuple[Description, float]]:
-    """The best description of each series, with its cost; of increments by steps only."""
+    series: Sequence[ScaledSeries], significance: float, least: int, *, walks: bool = False
+) -> list[tuple[SeriesModel, float]]:
+    """The best model of each series, with its cost; of increments by steps only."""
     trials = [(place, rho) for place, one in enumerate(series) for rho in _likely(one.y)]
     rows = [series[place].y for place, _ in trials]
     rhos = [rho for _, rho in trials]
@@ -96,11 +96,11 @@ def divide(
     for (place, _), cuts in zip(trials, partition(rows, rhos, fees, least), strict=True):
         if cuts not in divisions[place]:
             divisions[place].append(cuts)
-    described = []
+    candidates = []
     for one, some in zip(series, divisions, strict=True):
         cost, changes, rho, turns, saved = _best(one, some, significance, least, walks)
-        described.append((Description(one.x, one.calm, changes, rho, turns, saved), cost + one.scale))
-    return described
+        candidates.append((SeriesModel(one.x, one.clipped, changes, rho, turns, saved), cost + one.scale))
+    return candidates
 
 
 def _likely(y: "Floats") -> list[float]:
@@ -125,28 +125,30 @@ def price_of(n: int, significance: float) -> float:
 
 
 def _best(
-    one: Scaled, divisions: Sequence[Sequence[int]], significance: float, least: int, walks: bool
+    one: ScaledSeries, divisions: Sequence[Sequence[int]], significance: float, least: int, walks: bool
 ) -> tuple[float, Sequence[Change], float, Sequence[int], float]:
-    """Cost, changes, autocorrelation, turns and what these save, of the cheapest description."""
-    y, lost = one.y, one.lost
+    """Cost, changes, autocorrelation, turns and what these save, of the cheapest model."""
+    y, outlier_penalty = one.y, one.outlier_penalty
     price = price_of(len(y), significance)
-    plain, rho = cost_of(y, (), price, lost)
-    described: list[Described] = [(plain, rho, ())]
+    plain, rho = cost_of(y, (), price, outlier_penalty)
+    candidates: list[Candidate] = [(plain, rho, ())]
     for cuts in divisions:
         steps = [(cut, cut) for cut in cuts]
-        described.append((*cost_of(y, steps, price, lost), steps))
-    cost, rho, changes = best = min(described, key=lambda told: told[0])
+        candidates.append((*cost_of(y, steps, price, outlier_penalty), steps))
+    cost, rho, changes = best = min(candidates, key=lambda candidate: candidate[0])
     if walks:
         return cost, changes, rho, (), 0.0
-    tried = [best] if best is described[1] else [described[1], best]  # the one with the most steps, the best one
-    cost, rho, changes = min((_with_drifts(y, one, least, price, lost) for one in tried), key=lambda one: one[0])
+    tried = [best] if best is candidates[1] else [candidates[1], best]  # the one with the most steps, the best one
+    cost, rho, changes = min(
+        (_with_drifts(y, one, least, price, outlier_penalty) for one in tried), key=lambda one: one[0]
+    )
     turns, alternating = _alternating(one.plain, price)
     if turns and alternating < cost:
         return alternating, (), 0.0, turns, plain - alternating
     return cost, changes, rho, (), 0.0
 
 
-def cost_of(y: "Floats", changes: Sequence[Change], price: float, lost: float) -> tuple[float, float]:
+def cost_of(y: "Floats", changes: Sequence[Change], price: float, outlier_penalty: float) -> tuple[float, float]:
     """n log(mean squared error of the next value) and the price of the changes, and the autocorrelation around them."""
     n = len(y)
     away = y - fitted(y, changes)
@@ -154,7 +156,7 @@ def cost_of(y: "Floats", changes: Sequence[Change], price: float, lost: float) -
     ends = float(away[0] ** 2 + away[-1] ** 2)
     error, rho = min(
         (
-            n * math.log(max((squares - 2 * rho * products + rho**2 * (squares - ends) + lost) / n, EXACT))
+            n * math.log(max((squares - 2 * rho * products + rho**2 * (squares - ends) + outlier_penalty) / n, EXACT))
             - math.log(1 - rho**2) + (math.log(n) if rho else 0.0),
             rho,
         )
@@ -201,7 +203,7 @@ def _solved(own: list[float], beside: list[float], sums: list[float]) -> "Floats
     return np.array(solution[::-1])
 
 
-def _with_drifts(y: "Floats", best: Described, least: int, price: float, lost: float) -> Described:
+def _with_drifts(y: "Floats", best: Candidate, least: int, price: float, outlier_penalty: float) -> Candidate:
     """Steps, with a drift in place of those in one direction where it predicts better.
 
     Steps that no line replaces are divided at the largest, which is left out, so what is left to try gets shorter.
@@ -222,7 +224,7 @@ def _with_drifts(y: "Floats", best: Described, least: int, price: float, lost: f
         ramp = _ramp(y[start:stop], least)
         if ramp is not None:
             changes = sorted([*others, (start + ramp[0], start + ramp[1])])
-            drifting = (*cost_of(y, changes, price, lost), changes)
+            drifting = (*cost_of(y, changes, price, outlier_penalty), changes)
             if drifting[0] < best[0]:
                 best = drifting
                 continue
@@ -266,7 +268,7 @@ def _lines(n: int, start: int, stop: int, spacing: int, steepest: int) -> tuple[
 
 
 def _alternating(x: "Floats", price: float) -> tuple[list[int], float]:
-    """Where the values change between two levels, and what this description costs; nothing where they do not alternate.
+    """Where the values change between two levels, and what this model costs; nothing where they do not alternate.
 
     A level that lasts is a level: they alternate where stretches are TRANSIENT runs on average, and there are FEWEST_TURNS.
     """
