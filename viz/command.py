@@ -1,6 +1,7 @@
 """`bench viz`: one command for each chart, and `explain`."""
 
 import importlib
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,8 +10,8 @@ import click
 
 from ..warehouse.console.error_lines import choose_format_early
 from ..warehouse.console.fitting import wide_option, write_fitted
-from ..warehouse.console.options import Command, format_option
-from ..warehouse.errors import UnknownName
+from ..warehouse.console.options import Command, format_option, notify
+from ..warehouse.errors import NothingToShow, UnknownName
 
 if TYPE_CHECKING:
     from .output.figure import Figure
@@ -41,6 +42,12 @@ CHARTS = {
 class Charts(click.Group):
     """The group of charts: lists them statically, and imports one when it is called."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without a chart take the one that fits the store best."""
+        if not args or args[0].partition("=")[0] in ("-o", "--output", "--store"):
+            args = [*_best(args), *args]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The charts, then the commands about files."""
         return [*CHARTS, *self.commands]
@@ -69,11 +76,29 @@ class Charts(click.Group):
             formatter.write_dl([*CHARTS.items(), *own.items()])
 
 
+def _best(args: list[str]) -> tuple[str, ...]:
+    """The words of the chart to draw unless one is named; a notice says which it is, and what else there is."""
+    from ..warehouse.database import Warehouse
+    from ..warehouse.store import Store
+    from .best_chart import fitting_charts
+
+    given = args[args.index("--store") + 1] if "--store" in args[:-1] else None
+    with Warehouse.open(Store.find(given)) as warehouse:
+        fitting = fitting_charts(warehouse)
+    if not fitting:
+        raise NothingToShow("there is nothing to draw yet. Load results with: bench ingest PATH")
+    others = [words[0] for words in fitting[1:]]
+    more = f"; also {', '.join(others)}" if others else ""
+    notify(f"drawn: bench viz {shlex.join(fitting[0])}{more}; all charts: bench viz list")
+    return fitting[0]
+
+
 @click.group(cls=Charts)
 def viz() -> None:
-    """Draw charts of queries: into files, or without -o as text.
+    """Draw charts of queries: into files, or without -o as text; without a chart the one that fits the store best.
 
     \b
+        bench viz -o picture.png
         bench viz runtime-vs-tokens --configs A B
         bench viz runtime-vs-tokens --configs A B -o chart.png -o chart.html
         bench viz explain chart.png

@@ -1,6 +1,6 @@
 """History: geometric mean, pass rate, compile time and memory over the last runs; or the numbers of single cases."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TITLE = "History of the last runs"
 LAST = 10  # runs
+MOST_CASES = 6  # of those that changed
 _EVERY = 2**31 - 1  # of them
 _FLAT = 0.001  # relative: less is no change that a panel would show
 METRICS = {  # what is asked for -> its column, and the axis
@@ -32,6 +33,19 @@ METRICS = {  # what is asked for -> its column, and the axis
 }
 PANEL = ("suite", "mode", "dtype", "device")  # one panel for each of them
 SERIES = ("backend", "config")
+
+
+def _changed(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> list[str]:
+    """Cases whose numbers changed, the largest change first; where none did, the first by name."""
+    from ...query.change import history as past
+
+    past.choose(warehouse, {column: values for column, values in where.items() if values and column != "run_id"}, None)
+    series = past.read(warehouse)
+    if not series:
+        return []
+    rows = past.find(series, min_magnitude=0.01).rows
+    names = [str(row["name"]) for row in rows or [each.labels for each in series] if row["name"]]
+    return list(dict.fromkeys(names))[:MOST_CASES]
 
 
 def draw(
@@ -95,6 +109,8 @@ def draw(
     )
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(rows)
+    if not metrics and not any(row["speedup"] for row in rows) and (names := _changed(warehouse, where)):
+        return case_history.draw(warehouse, {**where, "name": names}, (), last=last, title=title, size=size)
     points, panels, flat = _points(rows, axis, metrics or tuple(METRICS), all_drawn=bool(metrics))
     if not points:
         raise NothingToShow("no run judged any case. Measure some with: bench measure models")

@@ -1,0 +1,61 @@
+"""`bench viz` without a chart: what fits the store best, and what else there is."""
+
+from pathlib import Path
+
+import bench
+import pytest
+from bench.cli import cli
+from click.testing import CliRunner, Result
+
+pytest.importorskip("altair")
+
+
+def drawn(tmp_path: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["viz", *words, "--store", str(tmp_path)])
+
+
+def record(tmp_path: Path, *factors: float) -> None:
+    """A run a factor of a case of 20 samples, and one that never changes."""
+    for factor in factors:
+        with bench.run("main", store=tmp_path) as own:
+            for i in range(20):
+                own.case("sort").timing(int(1_000_000 * factor) + i % 5 * 100)
+                own.case("hash").timing(500_000 + i % 5 * 100)
+
+
+def test_a_run_of_cases_is_drawn_as_bars(tmp_path: Path) -> None:
+    """The notice says what was drawn."""
+    record(tmp_path, 1.0)
+    found = drawn(tmp_path)
+
+    assert found.exit_code == 0, found.output
+    assert "drawn: bench viz query" in found.stderr and "sort" in found.stdout
+
+
+def test_many_runs_are_drawn_as_their_history_of_what_changed(tmp_path: Path) -> None:
+    """Not only as `passing 100 %`."""
+    record(tmp_path, *[1.0] * 6, *[1.3] * 6)
+    found = drawn(tmp_path)
+
+    assert found.exit_code == 0, found.output
+    assert "drawn: bench viz history; also query" in found.stderr
+    assert "sort" in found.stdout
+
+
+def test_steps_are_drawn_over_their_tokens(tmp_path: Path) -> None:
+    """Into a file, too."""
+    with bench.run("main", store=tmp_path) as own:
+        for i in range(50):
+            own.schedule_chunk([i + 1], schedule_ms=0.1, model_run_ms=5.0 + i / 10)
+    found = drawn(tmp_path, "-o", str(tmp_path / "x.svg"))
+
+    assert found.exit_code == 0, found.output
+    assert "drawn: bench viz runtime-vs-tokens" in found.stderr and (tmp_path / "x.svg").exists()
+
+
+def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
+    """Nothing is drawn."""
+    with bench.run("main", store=tmp_path):
+        pass
+
+    assert "bench ingest PATH" in str(drawn(tmp_path).exception)

@@ -1,0 +1,26 @@
+"""Which chart fits what a store holds: the one that `bench viz` draws unless one is named, and what else there is."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..warehouse.database import Warehouse
+
+_HOLDS = "SELECT count(*) > 0 FROM "
+# What a store may hold, the most telling first -> the words of the chart that shows it.
+FITTING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (f"{_HOLDS}schedule_chunks", ("runtime-vs-tokens",)),
+    (f"{_HOLDS}case_summaries WHERE speedup IS NOT NULL", ("speedups",)),
+    ("SELECT coalesce(max(runs), 0) > 2 FROM config_summaries", ("history",)),
+    (f"{_HOLDS}requests", ("slo-curve", "--slo", "ttft=200")),
+    (f"{_HOLDS}memory_lines", ("memory-lines",)),
+    (
+        f"{_HOLDS}case_results WHERE value IS NOT NULL",
+        ("query", "SELECT name, value, config, unit FROM case_results WHERE value IS NOT NULL ORDER BY value DESC LIMIT 40",
+         "--x", "name", "--y", "value", "--color", "config"),
+    ),
+)  # fmt: skip
+
+
+def fitting_charts(warehouse: "Warehouse") -> list[tuple[str, ...]]:
+    """The words of the charts that the store has data for, the most telling first."""
+    return [words for holds, words in FITTING if warehouse.rows(holds)[0][0]]
