@@ -252,7 +252,9 @@ def speedups(
 @format_option
 @store_option
 def runs(configs: Sequence[str], limit: int | None, forgotten: bool, live: bool, fmt: str, store: Store) -> None:
-    """List runs, newest first.
+    """List runs, newest first, with the class of machine of each; below a round of several runs each of them.
+
+    A round is what one night measured of a config: runs of one commit, or within 30 minutes.
 
     \b
         bench list runs
@@ -263,11 +265,13 @@ def runs(configs: Sequence[str], limit: int | None, forgotten: bool, live: bool,
         order = "forgotten_runs.forgotten_at DESC, run_id"
         _list(store, "forgotten_runs", {"config": configs}, fmt, order=order, limit=limit)
         return
-    order = "run_summaries.began_at DESC NULLS LAST, run_id DESC"  # not the whole seconds that people are shown
     from ..warehouse.journals.live import live_store
 
+    view, order = "run_summaries", "run_summaries.began_at DESC NULLS LAST, run_id DESC"
+    if fmt in ("table", "markdown"):
+        view, order = "listed_runs", "round_at DESC NULLS LAST, round_id DESC, machine, run_id NULLS FIRST"
     with live_store(store) if live else contextlib.nullcontext(store) as shown:
-        _list(shown, "run_summaries", {"config": configs}, fmt, order=order, limit=limit)
+        _list(shown, view, {"config": configs}, fmt, order=order, limit=limit)
 
 
 @click.command(cls=Command)
@@ -343,9 +347,9 @@ def rejects(configs: Sequence[str], limit: int | None, fmt: str, store: Store) -
 
 # What a table for people shows of a view that has more columns than a screen.
 _FOR_PEOPLE = {
-    "run_summaries": (
-        "left(run_id, 13) AS run", "config", "source", "suite", "date_trunc('second', began_at) AS began_at",
-        "left(git_commit, 9) AS commit", "status", "cases", "failed", "samples", "steps", "files", "rejected",
+    "listed_runs": (
+        "run", "config", "source", "suite", "date_trunc('second', began_at) AS began_at",
+        "left(git_commit, 9) AS commit", "machine", "status", "cases", "failed", "samples", "steps", "files", "rejected",
     ),
     "forgotten_runs": (
         "left(run_id, 13) AS run", "config", "source", "suite", "date_trunc('second', began_at) AS began_at",
@@ -367,7 +371,7 @@ _FOR_PEOPLE = {
     "rejected_records": ("config", "path", "line", "reason", "text"),
 }  # fmt: skip
 # said once if equal
-_SHARED = ("run", "source", "sources", "suite", "mode", "device", "dtype", "format", "commit", "kind")
+_SHARED = ("run", "machine", "source", "sources", "suite", "mode", "device", "dtype", "format", "commit", "kind")
 _SPARE = (
     "source", "dropped", "files", "kind", "device", "dtype", "bytes", "loaded_at", "samples", "steps", "lines", "mode", "suite",
     "commit", "sources", "known",
@@ -390,7 +394,7 @@ def _list(
             write_fitted(*table, fmt, shared=_SHARED, spare=_SPARE, reason=_REASONS.get(view))
         else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
-        for sentence in gone_runs(warehouse) if view == "run_summaries" else ():
+        for sentence in gone_runs(warehouse) if view in ("run_summaries", "listed_runs") else ():
             notify(sentence)
 
 

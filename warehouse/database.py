@@ -1,5 +1,6 @@
 """The warehouse as a reader sees it: a read-only snapshot of the newest version."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -10,6 +11,7 @@ from .files import may_not_write
 from .load import load, load_apart, must_exist, rebuild
 from .log import EventLog
 from .log_files import counting_files
+from .settings import setting
 from .snapshot import attachment, connect, open_current, partly_loaded
 from .store import Store
 from .upkeep.healing import DamagedWarehouse, healing, is_damage, is_damaged, note, note_damage
@@ -55,6 +57,7 @@ class Warehouse:
                     return cls(store, _opened_apart(store, config))
                 note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
+        _name_machines(connection)
         note(partly_loaded(connection))
         return cls(store, connection)
 
@@ -122,6 +125,18 @@ class Warehouse:
                 self.connection.execute(statement)
         except duckdb.Error as refusal:  # as in a sandbox
             raise DamagedWarehouse(f"{self.store.database} was damaged, and is built anew: ask again.") from refusal
+
+
+def _name_machines(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Give the classes of machine the names of the project's settings, which no store holds."""
+    if names := [(name, _regular(pattern)) for name, patterns in setting("machines").items() for pattern in patterns]:
+        connection.execute("CREATE TEMP TABLE _machine_names (name VARCHAR, pattern VARCHAR)")
+        connection.executemany("INSERT INTO _machine_names VALUES (?, ?)", names)
+
+
+def _regular(pattern: str) -> str:
+    """A pattern with * and ? as a regular expression."""
+    return "^" + "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern.lower()) + "$"
 
 
 def _opened_apart(store: Store, config: Mapping[str, Any] | None) -> "duckdb.DuckDBPyConnection":

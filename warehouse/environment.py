@@ -49,6 +49,7 @@ def declare(packages: Iterable[str]) -> None:
 def capture() -> Environment:
     """Describe this machine and its software, once per process."""
     gpus, driver, extra = _gpus()
+    extra |= machine_limits()
     machine = os.uname()
     variables = {
         name: masked_variable(name, value)
@@ -117,7 +118,38 @@ def _working_tree(folder: Path | None) -> tuple[str | None, str | None, bool | N
 
 
 def _cpu() -> str:
-    return _value_after(Path("/proc/cpuinfo"), "model name") or os.uname().machine
+    """The processor's model; ARM's kernels give numbers of its maker and part instead of a name."""
+    of = functools.partial(_value_after, Path("/proc/cpuinfo"))
+    if model := of("model name"):
+        return model
+    maker, part = of("CPU implementer"), of("CPU part")
+    return f"{os.uname().machine} {maker} {part}" if maker and part else os.uname().machine
+
+
+def machine_limits(root: Path = Path("/")) -> dict[str, Any]:
+    """Caches of the first processor, and what a container or the affinity leaves of processors and memory; what limits."""
+    found: dict[str, Any] = {}
+    caches = []
+    for folder in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        kind, level, size = (_read(str(folder / name)) for name in ("type", "level", "size"))
+        if level and size and size.endswith("K") and size[:-1].isdigit():
+            caches.append({"type": kind, "level": int(level), "size": int(size[:-1]) * 1024})
+    if caches:
+        found["caches"] = caches
+    groups = root / "sys/fs/cgroup"
+    quota, _, period = (_read(str(groups / "cpu.max")) or "").partition(" ")
+    if not quota:  # version 1
+        quota, period = (_read(str(groups / f"cpu/cpu.cfs_{name}_us")) or "" for name in ("quota", "period"))
+    limits = [int(quota) / int(period)] if quota.isdigit() and period.isdigit() and int(period) else []
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    if allowed and allowed < (os.cpu_count() or 0):
+        limits.append(allowed)
+    if limits:
+        found["cpu_limit"] = float(min(limits))
+    memory = _read(str(groups / "memory.max")) or _read(str(groups / "memory/memory.limit_in_bytes")) or ""
+    if memory.isdigit() and int(memory) < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        found["memory_limit_bytes"] = int(memory)
+    return found
 
 
 def _cores() -> int | None:
@@ -154,7 +186,7 @@ def _value_after(path: Path, name: str) -> str | None:
     return None
 
 
-def _gpus() -> tuple[list[str] | None, str | None, dict[str, list[int | None]]]:
+def _gpus() -> tuple[list[str] | None, str | None, dict[str, Any]]:
     """Names, driver and further facts of the GPUs."""
     if not any(Path(path).exists() for path in GPU_DEVICES):
         return None, None, {}

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 LABELS = (
-    "config", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
+    "config", "machine", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
     "parameters", "metric", "phase", "unit", "better",
 )  # fmt: skip
 MIN_MAGNITUDE = 0.01  # default of `bench history --min-magnitude`
 USUAL = "coalesce(phase NOT IN ('cold', 'warmup'), true)"  # what is judged where no metric is named
-SERIES = ("config", "case_id", "metric", "phase", "unit")  # what tells one series from another
+SERIES = ("config", "machine", "case_id", "metric", "phase", "unit")  # what tells one series from another
 COLUMNS = tuple(sql.computed()["change_points"].columns)
 
 
@@ -43,7 +43,7 @@ class SeriesRun:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One number of a case or suite, in the runs of its config that tried anything of that suite, from the first with it."""
+    """One number of a case or suite, in the runs of its config and machine that tried its suite, from the first with it."""
 
     labels: Row  # LABELS
     runs: Sequence[SeriesRun]
@@ -98,24 +98,33 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
     return [name for (name,) in warehouse.rows(f"{unusual} WHERE {condition} AND NOT {usual} ORDER BY 1", parameters)]
 
 
-# One row per series × run of its config that tried anything of its suite, from the first run that has the number.
+# One row per series × run of its config and class of machine that tried anything of its suite, from the first run that has the
+# number.
 _CHOSEN = f"""
     CREATE OR REPLACE TEMP TABLE chosen AS
     WITH
-    wanted AS (SELECT * FROM history_series WHERE {{condition}} AND {{usual}}),
+    wanted AS (
+        SELECT series.*, machine
+        FROM (SELECT * FROM history_series WHERE {{condition}} AND {{usual}}) AS series
+        JOIN machines ON series.run_id = machines.run_id
+    ),
     named AS (
         SELECT DISTINCT ON ({", ".join(SERIES)}) {", ".join(LABELS)}, row_number() OVER () AS number
         FROM wanted
         ORDER BY {", ".join(SERIES)}, position
     ),
-    time AS (SELECT *, row_number() OVER (ORDER BY began_at NULLS FIRST, run_id) AS place FROM _run_times),
+    time AS (
+        SELECT time.*, machine, row_number() OVER (ORDER BY began_at NULLS FIRST, time.run_id) AS place
+        FROM _run_times AS time
+        JOIN machines ON time.run_id = machines.run_id
+    ),
     tried AS (SELECT config, suite, run_id FROM _all_cells UNION SELECT config, suite, run_id FROM case_outcomes)
     SELECT
         named.*, place, time.run_id, time.began_at, time.git_commit, time.host, time.environment_id, wanted.n, value, low,
         high
     FROM named
     JOIN tried ON named.config = tried.config AND named.suite IS NOT DISTINCT FROM tried.suite
-    JOIN time ON tried.run_id = time.run_id
+    JOIN time ON tried.run_id = time.run_id AND named.machine IS NOT DISTINCT FROM time.machine
     LEFT JOIN wanted
         ON tried.run_id = wanted.run_id AND named.config = wanted.config
         AND named.case_id IS NOT DISTINCT FROM wanted.case_id AND named.metric = wanted.metric

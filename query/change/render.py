@@ -226,7 +226,7 @@ def _labels(history: History) -> Sequence[Row]:
 def _varying(history: History) -> list[str]:
     """The axes in which the rows of the table differ, and the model."""
     rows = _labels(history)
-    return [axis for axis in ("config", *AXES) if axis == "name" or len({row[axis] for row in rows}) > 1]
+    return [axis for axis in ("config", "machine", *AXES) if axis == "name" or len({row[axis] for row in rows}) > 1]
 
 
 def _key(labels: Row) -> tuple[Any, ...]:

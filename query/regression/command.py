@@ -133,10 +133,10 @@ def regressions(
 ) -> int:  # fmt: skip
     """What got worse since the runs before: beyond noise, beyond a limit, or gone.
 
-    RUNS are id prefixes, configs, commits, latest (the default) or latest~1; each with its repeats: runs of the same
-    config and clean commit within half a day, each judged on its own host. SLOWER and WORSE changed beyond noise, or are
-    newly beyond a limit; where one run alone shows it, it may have had a bad machine: --confirm measures it again. BROKEN
-    and REMOVED passed before and do not now. What all cases of a run share has a row of its own.
+    RUNS are id prefixes, configs, commits, latest (the default) or latest~1; each with its round: what the same night
+    measured of its config. Each is judged by earlier rounds on its class of machine. SLOWER and WORSE changed beyond
+    noise, or are newly beyond a limit; where one run alone shows it, it may have had a bad machine: --confirm measures
+    it again. BROKEN and REMOVED passed before and do not now. What all cases of a run share has a row of its own.
 
     Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge most cases.
 
@@ -214,8 +214,9 @@ def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:
 
 def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that nobody set are left out."""
-    hosts = ["host"] if len({row["host"] for row in rows if row["finding"] == "statistics"}) > 1 else []
-    axes = [*hosts, *(axis for axis in AXES if any(row[axis] is not None for row in rows))]
+    measured = [row for row in rows if row["finding"] == "statistics"]
+    hosts = [next((column for column in ("machine", "host") if len({row[column] for row in measured}) > 1), "")]
+    axes = [*filter(None, hosts), *(axis for axis in AXES if any(row[axis] is not None for row in rows))]
     names = [SHORT.get(axis, axis) for axis in axes]
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
@@ -263,7 +264,7 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
     compared = f"{counted(sum(counts.values()), 'comparison')} of {runs} with runs before"
     yield f"{compared}: {listed or 'nothing measured has a better and a worse'}"
     unjudged = Counter(
-        (row["host"], why(row)[0])
+        (None if row["machine"] else row["host"], why(row)[0])
         for row in rows
         if row["finding"] == "statistics" and row["p"] is None and row["verdict"] == "UNSURE"
     )

@@ -21,7 +21,8 @@ LARGE = 0.2  # a change that a reader wants to know of, even if it is not certai
 COLUMNS = tuple(sql.views()["regression_findings"].columns)
 UNCHANGED = ("SAME", "UNSURE")
 TOGETHER = (  # what cases that moved together have in common
-    "finding", "config", "host", "suite", "mode", "device", "dtype", "backend", "metric", "phase", "verdict", "since_run_id",
+    "finding", "config", "host", "machine", "suite", "mode", "device", "dtype", "backend", "metric", "phase", "verdict",
+    "since_run_id",
 )  # fmt: skip
 TOO_MANY = 6  # cases that moved together are one line
 WHOLE = ("shift", "suite")  # findings about many cases at once
@@ -51,9 +52,9 @@ class Limits:
 def judged_runs(warehouse: "Warehouse", *names: str) -> list[str]:
     """The run that each name means, and its repeats.
 
-    Repeats are runs of the same config that measured the same known, clean commit within half a day, the other parts of its
-    night, and runs that were made to confirm it (`bench regressions --confirm`). Where no run came before all of these there
-    is nothing to judge them by: then the run is judged with those that confirm it alone, by the others.
+    Repeats are the other runs of its round (view `rounds`), the other parts of its night, and runs that were made to confirm
+    it (`bench regressions --confirm`). Where no run came before all of these there is nothing to judge them by: then the run
+    is judged with those that confirm it alone, by the others.
 
     Returns:
         Run ids, those of each name oldest first, none twice.

@@ -1,8 +1,9 @@
--- One row per change of a series, a number of a case or a suite in all runs of a config: what `bench history` prints.
+-- One row per change of a series, a number of a case or a suite in all runs of a config on a class of machine: what `bench history` prints.
 -- All series are judged together but those of cold and warm-up phases, with 5 % false alarms among those said to have
 -- changed. Python computes it when a query names it; Spark does not have it. docs/history.md says how.
 --
 -- config         VARCHAR    Config of the series.
+-- machine        VARCHAR    Class of machine of the series (see `machines`); NULL unknown.
 -- axes: case without work_hash, value
 -- kind           VARCHAR    step; drift: a change over several runs; excursion: ten runs or fewer apart from the level around
 --                           them; two levels: the series alternates.

@@ -16,30 +16,35 @@
 WITH
 tagged_runs AS (
     SELECT
-        time.run_id, time.config, began_at, time.git_commit, json_extract_string(tags, '$.only') AS selection,
+        time.run_id, time.config, time.began_at, time.git_commit, json_extract_string(tags, '$.only') AS selection,
         split_part(json_extract_string(tags, '$.resumes'), ' ', 1) AS resumed_run,
         coalesce(
             'fleet ' || json_extract_string(tags, '$.fleet'),
-            'partition ' || split_part(json_extract_string(tags, '$.partition'), '/', 2)
+            'partition ' || split_part(json_extract_string(tags, '$.partition'), '/', 2),
+            CASE WHEN own.run_id IN (SELECT run_id FROM runs WHERE source NOT IN ('measure', 'api')) THEN 'round ' || round_id END
         ) AS plan,
         TRY_CAST(split_part(json_extract_string(tags, '$.partition'), '/', 2) AS BIGINT) AS pieces
     FROM _run_times AS time
     JOIN _run_records AS own ON time.run_id = own.run_id
+    JOIN _rounds AS round ON time.run_id = round.run_id
     WHERE time.config IN (SELECT config FROM _touched) AND json_extract_string(tags, '$.confirms') IS NULL
+),
+planned_runs AS (  -- one file of a round may name the commit, and another may not
+    SELECT *, CASE WHEN plan LIKE 'round %' THEN NULL ELSE git_commit END AS commit FROM tagged_runs
 ),
 first_parts AS (
     SELECT
         *, plan IS NULL OR coalesce(_difference(epoch_us(began_at), epoch_us(lag(began_at) OVER same_plan)) > 43200000000, true) AS is_first
-    FROM tagged_runs
-    WINDOW same_plan AS (PARTITION BY config, plan, selection, git_commit ORDER BY began_at NULLS FIRST, run_id)
+    FROM planned_runs
+    WINDOW same_plan AS (PARTITION BY config, plan, selection, commit ORDER BY began_at NULLS FIRST, run_id)
 ),
 nights AS (
     SELECT *, sum(CASE WHEN is_first THEN 1 ELSE 0 END) OVER same_plan AS night
     FROM first_parts
-    WINDOW same_plan AS (PARTITION BY config, plan, selection, git_commit ORDER BY began_at NULLS FIRST, run_id)
+    WINDOW same_plan AS (PARTITION BY config, plan, selection, commit ORDER BY began_at NULLS FIRST, run_id)
 ),
 own_reports AS (
-    SELECT *, min(run_id) OVER (PARTITION BY config, plan, selection, git_commit, night) AS first_run
+    SELECT *, min(run_id) OVER (PARTITION BY config, plan, selection, commit, night) AS first_run
     FROM nights
 ),
 joined_reports AS (
@@ -53,7 +58,7 @@ reports AS (  -- what completes a whole plan makes its report whole
         first_value(run_id) OVER (PARTITION BY report ORDER BY began_at DESC NULLS LAST, run_id DESC) AS report_id,
         min(began_at) OVER same_report AS began_at, git_commit,
         row_number() OVER (PARTITION BY report ORDER BY began_at NULLS FIRST, run_id) AS part,
-        count(*) OVER same_report AS parts, max(CASE WHEN plan IS NULL THEN 1 ELSE pieces END) OVER same_report AS wanted,
+        count(*) OVER same_report AS parts, max(CASE WHEN plan IS NULL OR plan LIKE 'round %' THEN 1 ELSE pieces END) OVER same_report AS wanted,
         CASE WHEN count(*) OVER same_report = count(selection) OVER same_report THEN max(selection) OVER same_report END AS selection
     FROM joined_reports
     WINDOW same_report AS (PARTITION BY report)

@@ -13,7 +13,7 @@ from .figures import Figures
 MODULES = (
     "startup", "emit", "ingest", "tables", "formats", "warehouse", "answers", "views", "charts", "report",
     "simulations.alarms", "simulations.sessions", "simulations.changepoints", "simulations.bisect", "simulations.phases", "simulations.budgets",
-    "simulations.few_samples", "simulations.servers", "simulations.judged_nights", "simulations.dashboards",
+    "simulations.few_samples", "simulations.servers", "simulations.judged_nights", "simulations.dashboards", "simulations.lottery",
     "memory_lines", "memory_spikes", "model_memory", "model_times", "command", "clock", "identical", "simulations.processes",
     "scale", "serving_live", "serving",
 )  # fmt: skip

@@ -12,7 +12,7 @@ from bench.query.comparison.sides import find_sides
 from bench.query.document import Section
 from bench.query.report import Report, report
 from bench.warehouse.errors import NothingToShow, UnknownName
-from bench.warehouse.events import Event, Instant, Json, RunRecord
+from bench.warehouse.events import Environment, Event, Instant, Json, RunRecord
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from ..exhaustive import sampled
@@ -117,10 +117,10 @@ def test_a_slower_run_is_bad_news_with_the_cases_that_are() -> None:
 )
 def test_what_all_cases_share_is_said_and_no_case_of_its_own(factor: float, good: bool | None, verdict: str) -> None:
     """Three runs of twenty models, the last of which is slower throughout: a doubtful shift is no good news."""
-    events: list[Event] = []
+    events: list[Event] = [Environment(environment_id="e", cpu="a processor")]
     for number, by in enumerate((1, 1, factor)):
         name = f"day-{number}"
-        events.append(run(name, "main", started_at=Instant(number * DAY)))
+        events.append(run(name, "main", started_at=Instant(number * DAY), environment_id="e"))
         for one in (case(f"m{model}", name, backend="eager", **AXES) for model in range(20)):
             events += [
                 one,

@@ -1,7 +1,7 @@
 -- One row per run of a comparison: which side it is on, and what it is compared with.
 -- Where `base` is NULL, each candidate is compared with earlier runs of its own config and class of machine (see `machines`): `pair`
--- numbers these. Only the last 3 · `last` runs before the first candidate are considered. A class that has fewer than three
--- earlier runs has no base, where the config was measured on other machines: nothing tells yet how fast it is.
+-- numbers these. Only the last 3 · `last` rounds (see `rounds`) before the first candidate are considered. A class that
+-- has fewer than three earlier rounds has no base, where the config was measured on other machines: nothing tells yet how fast it is.
 --
 -- Where nothing is known of a machine, its host stands for the class. If there are fewer than 5 earlier runs of the host, runs of any such
 -- host count, provided they come from 5 hosts or more: the differences between hosts are then part of the noise.
@@ -16,25 +16,30 @@
 -- machine           VARCHAR    Class of that; NULL unknown.
 -- machine_id        VARCHAR    What the class is told by (see _machine_facts); NULL where nothing is known of it.
 -- place             BIGINT     Its place in time, from 1.
+-- round_place       BIGINT     Place in time of the first run of its round.
 -- began_at          TIMESTAMP  When it began. UTC.
 -- git_commit        VARCHAR    Commit it measured.
 -- is_shared         BOOLEAN    Whether the other side has runs of that config and class, too.
 -- is_anywhere       BOOLEAN    Whether the base of the pair is of any host.
 -- is_other_machine  BOOLEAN    Whether the class of every run of the pair is known, and no run of the base is of a class of the
 --                              candidate.
+-- is_new_machine    BOOLEAN    Whether the class of the pair has fewer than three earlier rounds, hence no base, and other machines have some.
+-- here_before       BIGINT     Earlier rounds of that class, of those considered; NULL where the config has no earlier run.
 -- is_session        BOOLEAN    Whether all candidates of the pair began within a day, and the base half a day before or after,
 --                              so that the candidates share what that day was like and the base does not.
 WITH
 run_places AS (
     SELECT
-        time.*, class_id AS machine, coalesce(class_id, machine_id, '') AS machine_key,
-        row_number() OVER (ORDER BY began_at NULLS FIRST, run_id) AS place
+        time.*, class_id AS machine, coalesce(class_id, time.machine_id, '') AS machine_key, round_id,
+        row_number() OVER (ORDER BY time.began_at NULLS FIRST, time.run_id) AS place
     FROM _run_times AS time
-    LEFT JOIN _machine_classes AS class ON machine_id = facts_id
+    JOIN _rounds AS round ON time.run_id = round.run_id
+    LEFT JOIN _machine_classes AS class ON time.machine_id = facts_id
 ),
+round_places AS (SELECT *, min(place) OVER (PARTITION BY round_id) AS round_place FROM run_places),
 candidates AS (
     SELECT *, CASE WHEN base::VARCHAR[] IS NULL THEN dense_rank() OVER (ORDER BY config, machine_key) ELSE 0 END AS pair
-    FROM run_places
+    FROM round_places
     WHERE list_contains(candidate::VARCHAR[], run_id)
 ),
 pairs AS (
@@ -44,30 +49,31 @@ pairs AS (
     GROUP BY pair, config, machine, machine_key
 ),
 earlier_runs AS (
-    SELECT run_places.*, pair, run_places.machine_key = pairs.machine_key AS is_here, pairs.machine IS NOT NULL AS is_known
-    FROM run_places
-    JOIN pairs ON run_places.config = pairs.config AND place < first_place
+    SELECT earlier.*, pair, earlier.machine_key = pairs.machine_key AS is_here, pairs.machine IS NOT NULL AS is_known
+    FROM round_places AS earlier
+    JOIN pairs ON earlier.config = pairs.config AND place < first_place
     WHERE NOT list_contains(candidate::VARCHAR[], run_id)
-    QUALIFY row_number() OVER (PARTITION BY pair, run_places.machine_key ORDER BY place DESC) <= 3 * last
+    QUALIFY dense_rank() OVER (PARTITION BY pair, earlier.machine_key ORDER BY round_place DESC) <= 3 * last
 ),
 pair_machines AS (
     SELECT
         pair, NOT is_known AND count(*) FILTER (is_here) < 5 AND count(DISTINCT machine_key) FILTER (machine IS NULL) >= 5 AS is_anywhere,
-        is_known AND count(*) FILTER (is_here) < 3 AND count(*) FILTER (NOT is_here) > 0 AS is_new
+        is_known AND count(DISTINCT round_id) FILTER (is_here) < 3 AND count(*) FILTER (NOT is_here) > 0 AS is_new,
+        count(DISTINCT round_id) FILTER (is_here) AS here_before
     FROM earlier_runs
     GROUP BY pair, is_known
 ),
 sides AS (
-    SELECT pair, 'candidate' AS side, run_id, config, host, machine, machine_id, machine_key, place, began_at, git_commit
+    SELECT pair, 'candidate' AS side, run_id, config, host, machine, machine_id, machine_key, place, round_place, began_at, git_commit
     FROM candidates
     UNION ALL
-    SELECT pair, 'base', run_id, config, host, machine, machine_id, machine_key, place, began_at, git_commit
+    SELECT pair, 'base', run_id, config, host, machine, machine_id, machine_key, place, round_place, began_at, git_commit
     FROM earlier_runs
     JOIN pair_machines USING (pair)
     WHERE is_here AND NOT is_new OR is_anywhere AND machine IS NULL
     UNION ALL
-    SELECT 0, 'base', run_id, config, host, machine, machine_id, machine_key, place, began_at, git_commit
-    FROM run_places
+    SELECT 0, 'base', run_id, config, host, machine, machine_id, machine_key, place, round_place, began_at, git_commit
+    FROM round_places
     WHERE list_contains(base::VARCHAR[], run_id)
 ),
 strange_pairs AS (
@@ -80,8 +86,9 @@ strange_pairs AS (
 )
 
 SELECT
-    sides.pair, side, run_id, config, host, machine, machine_id, place, began_at, git_commit,
+    sides.pair, side, run_id, config, host, machine, machine_id, place, round_place, began_at, git_commit,
     min(side) OVER run_place <> max(side) OVER run_place AS is_shared, coalesce(is_anywhere, false) AS is_anywhere, is_other_machine,
+    coalesce(is_new, false) AS is_new_machine, here_before,
     coalesce(
         max(epoch_us(began_at)::HUGEINT) FILTER (side = 'candidate') OVER same_pair
             - min(epoch_us(began_at)) FILTER (side = 'candidate') OVER same_pair <= 86400000000

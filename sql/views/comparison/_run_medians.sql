@@ -7,7 +7,7 @@
 -- side         VARCHAR  'base' or 'candidate'.
 -- run_id       VARCHAR  Run.
 -- place        BIGINT   Its place in time.
--- is_recent    BOOLEAN  Whether it counts whatever the others measured: it is given, or one of the last `last` of the base.
+-- is_recent    BOOLEAN  Whether it counts whatever the others measured: it is given, or of one of the last `last` rounds of the base.
 -- series_id    BIGINT   Case, metric, phase and unit in one (see _series_key).
 -- case_id      VARCHAR  Case measured; NULL for a value of the run as a whole.
 -- axes: value
@@ -27,7 +27,7 @@ SELECT
 FROM _all_cells AS cell
 JOIN (
     SELECT
-        *, pair = 0 OR side = 'candidate' OR row_number() OVER (PARTITION BY pair, side ORDER BY place DESC) <= last AS is_recent
+        *, pair = 0 OR side = 'candidate' OR dense_rank() OVER (PARTITION BY pair, side ORDER BY round_place DESC) <= last AS is_recent
     FROM _comparison_sides(base, candidate, last)
 ) AS run ON cell.run_id = run.run_id
 ANTI JOIN _failures AS failure ON cell.run_id = failure.run_id AND cell.case_id = failure.case_id AND failure.void

@@ -3,7 +3,7 @@
 -- belongs to that, if no third one fits: an older version of a tool records less. Names of the user come last, and merge.
 --
 -- facts_id  VARCHAR  Checksum of the facts.
--- machine   VARCHAR  Readable name of the class.
+-- machine   VARCHAR  Readable name of the class; where two classes would have one name, with the beginning of the id.
 -- class_id  VARCHAR  Id of the class: the checksum of its facts, or the name that the user gave.
 WITH
 descriptions AS (
@@ -80,10 +80,16 @@ named AS (
     SELECT class_id, min(name) AS name
     FROM classes
     JOIN _machine_names
-        ON class_id = pattern OR regexp_matches(lower(machine), pattern)
+        ON regexp_matches(class_id, pattern) OR regexp_matches(lower(machine), pattern)
+            OR regexp_matches(lower(split_part(machine, ', ', 1)), pattern)
     GROUP BY class_id
 )
 
-SELECT facts_id, coalesce(name, machine) AS machine, coalesce(name, classes.class_id) AS class_id
+SELECT
+    facts_id, coalesce(name, CASE
+        WHEN min(classes.class_id) OVER same_name = max(classes.class_id) OVER same_name THEN machine
+        ELSE machine || ' (' || left(classes.class_id, 4) || ')'
+    END) AS machine, coalesce(name, classes.class_id) AS class_id
 FROM classes
 LEFT JOIN named ON classes.class_id = named.class_id
+WINDOW same_name AS (PARTITION BY machine)

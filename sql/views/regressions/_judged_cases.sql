@@ -1,10 +1,11 @@
--- One row per case × metric × phase × unit of the runs under judgement or of those before, on each host: what `regressions` shows,
+-- One row per case × metric × phase × unit of the runs under judgement or of those before, on each class of machine: what `regressions` shows,
 -- and what all cases of the metric share.
 --
 -- arguments: judged, last, floor, fdr
 --
 -- config        VARCHAR  Config.
--- host          VARCHAR  Machine; NULL where nobody said.
+-- host          VARCHAR  Host; NULL where nobody said.
+-- machine       VARCHAR  Class of machine (see `machines`); NULL unknown.
 -- axes: case without work_hash, value
 -- better        VARCHAR  'higher' or 'lower'; what has no direction is not judged.
 -- run_id        VARCHAR  First judged run that measured it.
@@ -18,9 +19,9 @@
 -- noise         DOUBLE   Standard deviation of ln(value) from run to run, moderated.
 -- p             DOUBLE   Probability that runs without a change differ as much; NULL where that cannot be judged.
 -- q             DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict       VARCHAR  That of `comparisons`; UNSURE where the host has no earlier run, or where the judged value is at a level that
---                        the series knows (series_levels); changed where the last three runs together are a step
---                        (recent_steps): then the row has the numbers of these three.
+-- verdict       VARCHAR  That of `comparisons`; UNSURE where its class has no earlier run, or fewer than three beside those of others,
+--                        or where the judged value is at a level that the series knows (series_levels); changed where the last
+--                        three runs together are a step (recent_steps): then the row has the numbers of these three.
 -- evidence      VARCHAR  Runs before and now, and whether several confirm each other.
 -- reason        VARCHAR  Why, in one line.
 -- since_run_id  VARCHAR  Run the change begins with: the first of those before, without a gap, that are beyond the floor
@@ -32,16 +33,39 @@
 -- is_judged     BOOLEAN  Whether the runs under judgement measured it, and one way is better: whether `regressions` shows it.
 -- log_shift     DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- axes: shifts without shift
+-- is_moved_machine  BOOLEAN  Whether no processor is known, and all cases of the metric moved by more than 5 % in one direction.
 WITH
 compared_runs AS (  -- one row, since joins with few runs copy all verdicts
     SELECT list(place) AS places, list({'run_id': run_id, 'began_at': began_at, 'git_commit': git_commit}) AS compared
     FROM _comparison_sides(NULL, judged, last)
 ),
+machines_of_pairs AS (
+    SELECT
+        pair, min(facts.machine) AS machine, bool_or(cpu IS NULL) AS is_nameless, bool_or(is_new_machine) AS is_new_machine,
+        min(here_before) AS here_before
+    FROM _comparison_sides(NULL, judged, last) AS side
+    JOIN machines AS facts ON side.run_id = facts.run_id
+    WHERE side = 'candidate'
+    GROUP BY pair
+),
+raw_verdicts AS (
+    SELECT
+        own.*, of_pair.machine, is_new_machine, here_before, is_nameless AND count(step) OVER same_metric >= 3
+            AND (min(step) OVER same_metric > ln(1.05) OR max(step) OVER same_metric < -ln(1.05)) AS is_moved_machine
+    FROM (
+        SELECT
+            *, CASE WHEN better IS NOT NULL AND _is_time_or_rate(unit) AND base_value > 0 AND candidate_value > 0
+                THEN ln(candidate_value / base_value) END AS step
+        FROM _compared_cases(NULL, judged, last, floor, fdr, false)
+    ) AS own
+    JOIN machines_of_pairs AS of_pair ON own.pair = of_pair.pair
+    WINDOW same_metric AS (PARTITION BY own.pair, metric, phase, unit)
+),
 verdicts AS (
     SELECT
-        *, coalesce(verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') OR verdict LIKE 'LIKELY %', false) AS is_changed,
+        *, NOT is_moved_machine AND coalesce(verdict IN ('SLOWER', 'WORSE', 'FASTER', 'BETTER') OR verdict LIKE 'LIKELY %', false) AS is_changed,
         CASE better WHEN 'lower' THEN 1 / high ELSE low END AS run_low, CASE better WHEN 'lower' THEN 1 / low ELSE high END AS run_high
-    FROM _compared_cases(NULL, judged, last, floor, fdr, false)
+    FROM raw_verdicts
 ),
 verdicts_with_history AS (  -- what single runs leave open, the levels and the last three runs of the series may tell
     SELECT
@@ -78,26 +102,30 @@ judged_values AS (
 )
 
 SELECT
-    config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit, better,
-    first_run.run_id, runs, n, baseline, value, _finite(value / nullif(baseline, 0) - 1) AS change, _finite(low - 1) AS low,
-    _finite(high - 1) AS high,
-    noise, p, q,
+    config, host, machine, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit,
+    better, first_run.run_id, runs, n, baseline, value, _finite(value / nullif(baseline, 0) - 1) AS change, _finite(low - 1) AS low,
+    _finite(high - 1) AS high, noise, CASE WHEN NOT is_held THEN p END AS p, CASE WHEN NOT is_held THEN q END AS q,
     CASE
-        WHEN base_total = 0 OR is_known THEN 'UNSURE'
+        WHEN base_total = 0 OR is_known OR is_held THEN 'UNSURE'
         WHEN is_step THEN _change_verdict((step_change < 0) = (better = 'lower'), unit)
         ELSE verdict
     END AS verdict,
     CASE WHEN is_step THEN step_runs || ' against 3 runs, confirmed' ELSE evidence END AS evidence,
     concat_ws(
-        '; ', CASE WHEN is_known THEN 'at a level that it knows, from ' || stretches || ' earlier stretches of runs' END,
+        '; ', CASE
+            WHEN is_new_machine AND here_before = 0 THEN 'first run on ' || machine
+            WHEN is_new_machine THEN printf('only %d earlier on %s: 3 are needed', here_before, machine)
+            WHEN is_held THEN 'all cases moved together, and no processor is known: it may be another machine'
+            WHEN is_known THEN 'at a level that it knows, from ' || stretches || ' earlier stretches of runs'
+        END,
         CASE WHEN is_step
             THEN 'the last 3 runs together, ' || CASE WHEN q < 0.001 THEN 'q below 0.001' ELSE format('q = {:.2g}', q) END
                 || '; noise of a run ' || format('{:.1f} %', 100 * noise)
-            ELSE reason END,
+            WHEN NOT is_new_machine THEN reason END,
         CASE WHEN is_changed AND NOT is_known AND streak > 0 THEN 'so ' || (streak + 1) || ' runs in a row' END
     ) AS reason,
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,
     good.git_commit AS good_commit, is_known,
     coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND is_headline AND metric <> 'accuracy_error', false) AS is_judged,
-    log_shift, cases, shift_reach, shift_p, shift_runs
-FROM judged_values
+    log_shift, cases, shift_reach, shift_p, shift_runs, is_moved_machine
+FROM (SELECT *, coalesce(is_moved_machine AND verdict <> 'SAME', false) AS is_held FROM judged_values)

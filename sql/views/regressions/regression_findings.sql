@@ -8,7 +8,8 @@
 --
 -- finding       VARCHAR    statistics, shift, suite, limit or coverage.
 -- config        VARCHAR    Config.
--- host          VARCHAR    Machine of a statistic, a shift or a suite.
+-- host          VARCHAR    Host of a statistic, a shift or a suite.
+-- machine       VARCHAR    Class of machine (see `machines`) of a statistic, a shift or a suite; NULL unknown.
 -- axes: case without work_hash, value
 -- better        VARCHAR    'higher' or 'lower'; NULL for coverage.
 -- run_id        VARCHAR    First judged run that measured it, the run that is flagged, or the run that lacks the case.
@@ -38,12 +39,12 @@ judged_cases AS MATERIALIZED (SELECT * FROM _judged_cases(judged, last, floor, f
 verdicts AS (SELECT * FROM judged_cases WHERE is_judged),
 metric_shifts AS (
     SELECT
-        config, host, metric, phase, unit, min(better) AS better, min(shift_runs) AS runs, min(log_shift) AS shift,
+        config, host, machine, metric, phase, unit, min(better) AS better, bool_or(is_moved_machine) AS is_moved_machine, min(shift_runs) AS runs, min(log_shift) AS shift,
         min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, 
         _gain(min(log_shift), min(better)) AS gain
     FROM judged_cases
     WHERE cases >= 20
-    GROUP BY config, host, metric, phase, unit
+    GROUP BY config, host, machine, metric, phase, unit
     HAVING min(better) IS NOT NULL
 ),
 metrics_that_moved AS (  -- an import reports the metric of a limit itself; a measurement reports what it is computed from
@@ -74,25 +75,28 @@ flagged_runs AS (
 )
 
 SELECT
-    'statistics' AS finding, config, host, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
+    'statistics' AS finding, config, host, machine, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
     parameters, metric, phase, unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict,
     evidence, is_known, NULL AS "limit", reason, since_run_id, since_at, since_commit, good_commit
 FROM verdicts
 UNION ALL
 SELECT
-    'shift', config, host, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, metric, phase, unit, better, NULL, NULL,
+    'shift', config, host, machine, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, metric, phase, unit, better, NULL, NULL,
     runs, NULL, NULL, exp(shift) - 1, exp(shift - reach) - 1, exp(shift + reach) - 1, NULL, p, NULL,
-    _shift_verdict(gain, reach, p, unit, floor, fdr), NULL, NULL, NULL, _shift_reason(shift, cases, p, runs), NULL, NULL, NULL, NULL
+    CASE WHEN is_moved_machine THEN 'UNSURE' ELSE _shift_verdict(gain, reach, p, unit, floor, fdr) END, NULL, NULL, NULL,
+    concat_ws(
+        '; ', _shift_reason(shift, cases, p, runs), CASE WHEN is_moved_machine THEN 'no processor is known: it may be another machine' END
+    ), NULL, NULL, NULL, NULL
 FROM metric_shifts
 UNION ALL
 SELECT
-    'suite', config, host, NULL, suite, NULL, mode, device, dtype, backend, NULL, NULL, NULL, metric, phase, unit, better, run_id,
+    'suite', config, host, machine, NULL, suite, NULL, mode, device, dtype, backend, NULL, NULL, NULL, metric, phase, unit, better, run_id,
     runs, n, baseline, value, change, low, high, noise, p, q, verdict, evidence, NULL, NULL, reason, since_run_id, since_at, since_commit,
     good_commit
 FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr)
 UNION ALL
 SELECT
-    'limit', flag.config, NULL, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    'limit', flag.config, NULL, NULL, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
     flag.metric, NULL, unit, CASE flag.metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END, run_id, NULL, NULL,
     value_before, value, _finite(value / nullif(value_before, 0) - 1), NULL, NULL, NULL, NULL, NULL,
     CASE WHEN has_moved = false THEN 'SAME' ELSE 'WORSE' END, NULL, NULL, why,
@@ -108,7 +112,7 @@ LEFT JOIN metrics_that_moved AS moved
 WHERE before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
 UNION ALL
 SELECT
-    'coverage', config, NULL, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,
+    'coverage', config, NULL, NULL, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,
     NULL, NULL, NULL, run_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, CASE status WHEN 'absent' THEN 'REMOVED' ELSE 'BROKEN' END, NULL,
     NULL, NULL,
     concat_ws(': ', status, reason), NULL, NULL, NULL, NULL

@@ -7,7 +7,9 @@
 -- case_id     VARCHAR    'suite/' and its name, mode, dtype, device and backend.
 -- axes: panel, value
 -- run_id      VARCHAR    Report: the id of its last run.
--- host        VARCHAR    Machine of that run.
+-- host        VARCHAR    Host of that run.
+-- machine     VARCHAR    Class of machine of that run (see `machines`); NULL unknown.
+-- machine_id  VARCHAR    Id of the class, else what is known of the machine (see _machine_facts).
 -- began_at    TIMESTAMP  When the report began. UTC.
 -- git_commit  VARCHAR    Commit it measured.
 -- cases       BIGINT     Cases that the number is taken over.
@@ -17,9 +19,10 @@
 WITH
 suites AS (
     SELECT
-        summary.*, host, concat_ws('/', 'suite', suite, mode, dtype, device, backend) AS case_id
+        summary.*, host, machine, coalesce(class_id, machine_id) AS machine_id, concat_ws('/', 'suite', suite, mode, dtype, device, backend) AS case_id
     FROM _report_summaries AS summary
     JOIN _run_times AS run ON summary.run_id = run.run_id
+    LEFT JOIN _machine_classes AS class ON machine_id = facts_id
     WHERE total >= 5 AND is_typical
 ),
 numbers AS (
@@ -36,7 +39,8 @@ numbers AS (
 )
 
 SELECT
-    config, case_id, suite, mode, dtype, device, backend, metric, phase, unit, better, run_id, host, began_at, git_commit, cases, value,
+    config, case_id, suite, mode, dtype, device, backend, metric, phase, unit, better, run_id, host, machine, machine_id, began_at, git_commit, cases,
+    value,
     low, high
 FROM numbers
 WHERE value IS NOT NULL

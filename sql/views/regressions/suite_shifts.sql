@@ -1,5 +1,5 @@
--- One row per config × host × suite × mode × dtype × device × backend × number of it (see `suite_series`) that the judged runs
--- and earlier ones of the same config and host have: whether the suite as a whole moved.
+-- One row per config × class of machine × suite × mode × dtype × device × backend × number of it (see `suite_series`) that the judged runs
+-- and earlier ones of the same config and class have: whether the suite as a whole moved.
 -- The judged reports' geometric mean is compared with the median of the last `last` reports before, by how much these vary: their
 -- variance, winsorised, moderated by a prior that counts as 3 degrees of freedom (2 %; 5 % for compile times). All judged reports count as
 -- one, because they share the machine.
@@ -7,7 +7,8 @@
 -- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}
 --
 -- config        VARCHAR    Config.
--- host          VARCHAR    Machine; NULL where nobody said.
+-- host          VARCHAR    Host; NULL where nobody said, or there are several.
+-- machine       VARCHAR    Class of machine (see `machines`); NULL unknown.
 -- axes: panel, value
 -- run_id        VARCHAR    First judged report that has the number.
 -- runs          BIGINT     Judged reports that have it.
@@ -32,7 +33,7 @@
 WITH
 numbers AS (  -- a suite of which nothing passes counts as a thousandth, for the logarithm
     SELECT
-        *, coalesce(host, '') AS machine, ln(greatest(value, 0.001::DOUBLE)) AS x, list_contains(judged, run_id) AS is_judged,
+        * EXCLUDE machine, machine AS class, coalesce(machine_id, '') AS machine, ln(greatest(value, 0.001::DOUBLE)) AS x, list_contains(judged, run_id) AS is_judged,
         row_number() OVER (ORDER BY began_at NULLS FIRST, run_id) AS place
     FROM suite_series
 ),
@@ -55,8 +56,8 @@ compared_numbers AS (
 ),
 levels AS (  -- lists are newest first
     SELECT
-        config, host, suite, mode, dtype, device, backend, metric, phase, unit, better,
-        count(*) FILTER (is_judged) AS runs, arg_max(cases, place) FILTER (is_judged) AS cases,
+        config, CASE WHEN min(host) = max(host) THEN min(host) END AS host, min(class) AS class, suite, mode, dtype, device, backend, metric, phase,
+        unit, better, count(*) FILTER (is_judged) AS runs, arg_max(cases, place) FILTER (is_judged) AS cases,
         _ordered_mean(list(x) FILTER (is_judged)) AS x, count(*) FILTER (NOT is_judged) AS n,
         median(x) FILTER (NOT is_judged) AS level, list(x ORDER BY -place) FILTER (NOT is_judged) AS xs,
         list(run_id ORDER BY -place) FILTER (NOT is_judged) AS run_ids,
@@ -66,7 +67,7 @@ levels AS (  -- lists are newest first
         min(git_commit) FILTER (is_judged) AS git_commit
     FROM compared_numbers
     WHERE is_judged OR back <= last
-    GROUP BY config, host, suite, mode, dtype, device, backend, metric, phase, unit, better
+    GROUP BY config, machine, suite, mode, dtype, device, backend, metric, phase, unit, better
     HAVING count(*) FILTER (NOT is_judged) > 0
 ),
 spreads AS (
@@ -117,7 +118,7 @@ beginnings AS (  -- the newest report before that is not beyond, where the suite
 )
 
 SELECT
-    config, host, suite, mode, dtype, device, backend, metric, phase, unit, better, run_id, runs, n, _finite(exp(level)) AS baseline,
+    config, host, class AS machine, suite, mode, dtype, device, backend, metric, phase, unit, better, run_id, runs, n, _finite(exp(level)) AS baseline,
     _finite(exp(x)) AS value, _finite(exp(effect) - 1) AS change, _finite(exp(effect - reach) - 1) AS low,
     _finite(exp(effect + reach) - 1) AS high, noise, p, q,
     verdict, printf('%d against %d runs', runs, n) AS evidence,

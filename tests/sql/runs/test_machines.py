@@ -1,11 +1,16 @@
 """Classes of machine: what a run ran on, whatever the host is called, and which runs are compared for it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+from bench.cli import cli
 from bench.warehouse.events import Environment, Json
+from bench.warehouse.store import Store
+from click.testing import CliRunner
 
-from ...builders import Builder, run
+from ...builders import Builder, run, stored
 
 
 def _machine(name: str, cpu: str | None = None, **facts: Any) -> Environment:
@@ -87,3 +92,20 @@ def test_sides_of_other_machines_are_told(warehouse: Builder) -> None:
 
     for base, candidate, other in (("a", "b", True), ("ab", "b", False), ("ab", "c", True), ("a", "x", False)):
         assert warehouse.rows(query, [list(base), list(candidate)]) == [(other,)]
+
+
+def test_settings_of_the_project_name_and_merge_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By patterns of the readable name, in any case of letters."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bench.toml").write_text('machines = { pool = "Unknown processor, 4 cores, l3 *" }\n')
+    for size in (1, 2):
+        context = {
+            "date": "2026-01-01T00:00:00Z", "num_cpus": 4, "executable": "b",
+            "caches": [{"type": "Unified", "level": 3, "size": 2**20 * size}],
+        }  # fmt: skip
+        entry = {"name": "BM", "iterations": 1, "real_time": size, "cpu_time": size, "time_unit": "ms"}
+        (tmp_path / f"{size}.json").write_text(json.dumps({"context": context, "benchmarks": [entry]}))
+    found = CliRunner().invoke(cli, ["ingest", "--store", "s", "c:1.json", "c:2.json"])
+    assert found.exit_code == 0, found.output
+
+    assert stored("SELECT DISTINCT machine, class_id FROM machines", Store(tmp_path / "s")) == [("pool", "pool")]

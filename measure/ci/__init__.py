@@ -1,0 +1,1 @@
+"""`bench ci`: two revisions measured in turns in one job, and one verdict."""

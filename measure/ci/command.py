@@ -1,0 +1,178 @@
+"""`bench ci`: whether the change that is checked out made anything worse, judged on the machine of this job."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ...query.comparison.command import compare
+from ...query.higher_rooms import higher_rooms
+from ...warehouse.console.options import Values, floor_option, store_option
+from ...warehouse.errors import BenchError, Exit, UnknownName
+from ...warehouse.store import Store
+from ..models.revisions import commit_of, git
+from ..options import CommandOfWords, talk, words_after_dashes
+from ..system.machine_lock import alone, lock_option
+
+MERGE_BASE = "merge-base"
+TARGETS = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET", "BITBUCKET_PR_DESTINATION_BRANCH")
+BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+
+
+@click.command("ci", cls=CommandOfWords)
+@click.argument("words", required=False, metavar="-- measure models|function|command … | -- CMD …")
+@click.option("--against", default=MERGE_BASE, show_default=True, metavar="REV",
+              help="Revision to compare with; merge-base: where HEAD left the branch that it is to be merged into.")  # fmt: skip
+@click.option("--target", metavar="BRANCH", help="That branch; without it what the CI job says, else the main branch.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Runs of each side.")
+@click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each side.")
+@click.option(
+    "--results", cls=Values, metavar="FILE…", help="Files that CMD writes, to be ingested after each call; * and ? fit."
+)
+@click.option("--config", default="ci", show_default=True, help="Beginning of both sides' names.")
+@click.option("--comment", type=click.Path(path_type=Path, dir_okay=False), help="File for the verdict as Markdown.")
+@floor_option
+@click.option("--fail-on", default="slower", show_default=True, help="What fails the job, as in bench compare.")
+@lock_option
+@store_option
+def command(
+    words: str | None, against: str, target: str | None, rounds: int, prepare: str | None, results: Sequence[str], config: str,
+    comment: Path | None, floor: float, fail_on: str, lock: str, store: Store,
+) -> int:  # fmt: skip
+    """Judge the commit that is checked out on whatever machine this job was given.
+
+    HEAD and the revision that it is compared with are checked out and built side by side, measured in turns, and compared:
+    the machine is the same for both. What follows -- is a bench command that measures, or any other command that writes
+    --results, which are ingested after each call. It runs in the same folder of each checkout.
+
+    Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge.
+
+    \b
+        bench ci --against merge-base -- measure function work:parse --arg n=1000
+        bench ci --prepare 'make -s' --results out.json --comment verdict.md -- ./bench --benchmark_out=out.json
+        bench ci --results r.json -- pytest benchmarks --benchmark-json r.json
+    """
+    from ..bisect.builds import Builds, NotPrepared
+    from .turns import GateSide, Turns
+
+    chosen = _checked(words_after_dashes(), results)
+    head, base = git("rev-parse", "HEAD"), base_commit(against, target)
+    if head == base:
+        raise BenchError("HEAD is what it is compared with. Name another revision: bench ci --against HEAD~1")
+    if git("status", "--porcelain", "--untracked-files=no"):
+        talk("what is not committed is not measured")
+    names = [f"{config}@{commit[:9]}" for commit in (base, head)]
+    known = _runs(store, names)
+    builds = Builds({commit: git("rev-parse", f"{commit}^{{tree}}") for commit in (base, head)}, prepare, None, talk)
+    kept = Path(tempfile.mkdtemp(prefix="bench-ci-"))
+    turns = Turns(chosen, tuple(results), store, _measure, higher_rooms().ingest_path, kept, talk)
+    try:
+        with alone(lock):
+            try:
+                sides = [
+                    GateSide(name, builds.worktree(commit)) for name, commit in zip(names, (base, head), strict=True)
+                ]
+            except NotPrepared as error:
+                raise BenchError(f"a side cannot be built: {error}") from None
+            turns.run(sides[0], sides[1], rounds)
+    finally:
+        shutil.rmtree(kept, ignore_errors=True)
+        builds.remove()
+    measured = [_side(store, name, known) for name in names]
+    return _judge(measured, floor, fail_on, comment, store)
+
+
+def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
+    from ..command import COMMANDS
+
+    words = words[1:] if words[:1] == ["bench"] else words
+    if not words:
+        raise BenchError(
+            "what is to be measured? Write: bench ci -- measure function MODULE:FUNCTION, or -- CMD … with --results"
+        )
+    if words[0] == "measure":
+        measuring = [name for name in COMMANDS if name != "attach"]
+        if len(words) < 2 or words[1] not in measuring:
+            raise UnknownName("measure command", words[1] if len(words) > 1 else "", measuring, where="bench ci")
+        if results:
+            raise BenchError(
+                "--results are files of another tool's command: bench measure records what it measures itself"
+            )
+    elif not results:
+        raise BenchError(f"{words[0]} is no bench command that measures. Say which files it writes: --results FILE")
+    return words
+
+
+def base_commit(against: str, target: str | None) -> str:
+    """The commit to compare HEAD with.
+
+    Raises:
+        UnknownName: There is no such revision.
+        BenchError: HEAD and the branch share no commit in this clone, or no branch is known.
+    """
+    if against != MERGE_BASE:
+        return commit_of(against)
+    named = target or next((os.environ[name] for name in TARGETS if os.environ.get(name)), None)
+    candidates = [f"origin/{named}", named] if named else BRANCHES
+    found = next((name for name in candidates if _is_commit(name)), None)
+    if found is None:
+        raise BenchError(
+            f"there is no branch {named or 'main'} in this clone. Name it with --target BRANCH; "
+            "in CI, clone with history (actions/checkout: fetch-depth: 0)"
+        )
+    try:
+        return git("merge-base", found, "HEAD")
+    except BenchError:
+        raise BenchError(
+            f"HEAD and {found} share no commit in this clone. Clone with history (actions/checkout: fetch-depth: 0)"
+        ) from None
+
+
+def _is_commit(name: str) -> bool:
+    try:
+        git("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    except BenchError:
+        return False
+    return True
+
+
+def _measure(words: Sequence[str]) -> tuple[int, str]:
+    done = higher_rooms().run_bench(words, None)
+    return done.returncode, done.stderr
+
+
+def _runs(store: Store, configs: Sequence[str]) -> set[str]:
+    """The runs that the store has of these configs."""
+    from ...warehouse.database import Warehouse
+
+    if not store.may_hold():
+        return set()
+    with Warehouse.open(store) as warehouse:
+        query = "SELECT run_id FROM run_summaries WHERE list_contains(?::VARCHAR[], config)"
+        return {run_id for (run_id,) in warehouse.rows(query, [list(configs)])}
+
+
+def _side(store: Store, name: str, known: set[str]) -> str:
+    """A side by its name, or where earlier jobs have runs of that name, by the runs of this one."""
+    own = _runs(store, [name])
+    return name if not own & known else "+".join(sorted(own - known))
+
+
+def _judge(sides: Sequence[str], floor: float, fail_on: str, comment: Path | None, store: Store) -> int:
+    """Compare, on stdout and in the file for the comment."""
+    context = click.get_current_context()
+    asked = {
+        "base": sides[0],
+        "candidate": sides[1],
+        "all_runs": True,
+        "floor": floor,
+        "fail_on": fail_on,
+        "store": store,
+    }
+    code = context.invoke(compare, **asked, fmt="table")
+    if comment is not None:
+        context.invoke(compare, **asked, fmt="markdown", output=comment)
+    return int(code or Exit.OK)

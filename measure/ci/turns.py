@@ -1,0 +1,102 @@
+"""Turns of a gate: each side of a comparison is measured in its own worktree, in either order, round after round.
+
+Whatever machine a job was given, both sides ran on it, and what drifts meets both.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...warehouse.errors import BenchError, Exit
+from ...warehouse.store import Store
+from ..engine.messages import clean
+from ..models.revisions import Worktree
+
+Measure = Callable[[Sequence[str]], tuple[int, str]]  # words after `bench` → exit code, end of stderr
+Ingest = Callable[[Store, str], None]  # loads `NAME:PATH`
+MEASURED = (Exit.OK, Exit.FAILED)  # cases that failed are rows, and for the comparison to find
+
+
+@dataclass(frozen=True, slots=True)
+class GateSide:
+    """One side: its config, and its revision checked out and built."""
+
+    config: str
+    tree: Worktree
+
+
+@dataclass(slots=True)
+class Turns:
+    """What is done in each turn: a `bench measure` command, or any other whose results are then ingested."""
+
+    words: Sequence[str]
+    results: Sequence[str]  # files that the command writes, by patterns; none for `measure`
+    store: Store
+    measure: Measure
+    ingest: Ingest
+    kept: Path  # folder for the results of every turn
+    notify: Callable[[str], None]
+    done: int = field(default=0)
+
+    def run(self, base: GateSide, head: GateSide, rounds: int) -> None:
+        """Measure both sides so many times.
+
+        Raises:
+            BenchError: A side cannot be measured.
+        """
+        for number in range(rounds):
+            for side in (base, head) if number % 2 == 0 else (head, base):
+                self.notify(f"round {number + 1} of {rounds}: {side.config}")
+                self._turn(side)
+
+    def _turn(self, side: GateSide) -> None:
+        self.done += 1
+        with side.tree.entered():
+            if self.words[0] == "measure":
+                words = [*self.words[:2], "--store", str(self.store), "--config", side.config, *self.words[2:]]
+                code, stderr = self.measure(words)
+                if code not in MEASURED:
+                    raise BenchError(f"{side.config} cannot be measured: {_last_line(stderr, code)}")
+            else:
+                self._call(side)
+
+    def _call(self, side: GateSide) -> None:
+        for path in self._found():  # of the turn before, or of the repository: not written by this call
+            path.unlink()
+        try:
+            called = subprocess.run(
+                self.words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            raise BenchError(f"{side.config}: {self.words[0]} cannot be started: {error.strerror}") from None
+        text = called.stdout.decode("utf-8", "replace")
+        missing = [pattern for pattern in self.results if not glob.glob(pattern, recursive=True)]
+        if missing:
+            raise BenchError(
+                f"{side.config}: the command wrote no {missing[0]}: {_last_line(text, called.returncode)}. "
+                "Say with --results which files it writes, from the folder that bench is called in."
+            )
+        if called.returncode:
+            self.notify(f"{side.config}: the command ended with {called.returncode}; what it wrote counts")
+        for number, path in enumerate(self._found()):
+            kept = self.kept / f"{self.done:03d}-{number:03d}" / path.name
+            kept.parent.mkdir(parents=True)
+            shutil.copyfile(path, kept)
+            self.ingest(self.store, f"{side.config}:{kept}")
+
+    def _found(self) -> list[Path]:
+        return [
+            Path(path)
+            for pattern in self.results
+            for path in sorted(glob.glob(pattern, recursive=True))
+            if os.path.isfile(path)
+        ]
+
+
+def _last_line(text: str, code: int) -> str:
+    lines = [line for line in clean(text).splitlines() if line.strip()]
+    return lines[-1].removeprefix("Error: ") if lines else f"it ended with {code}"

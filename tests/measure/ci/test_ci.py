@@ -1,0 +1,129 @@
+"""`bench ci`: both sides built and measured in turns in one job, one verdict."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from bench.cli import cli
+from bench.measure.ci.command import TARGETS, base_commit
+from bench.warehouse.errors import BenchError
+from click.testing import CliRunner, Result
+
+from ...builders import stored
+
+# Writes results as google-benchmark does, of times that the built file says; each call differs by a little.
+TOOL = """
+import json, pathlib
+calls = pathlib.Path(CALLS)
+number = len(calls.read_text().split()) if calls.exists() else 0
+ms = float(open("built.txt").read())
+calls.write_text((calls.read_text() if number else "") + f"{ms} ")
+case = {"name": "BM_a", "run_name": "BM_a", "run_type": "iteration", "iterations": 1000, "time_unit": "ms"}
+document = {"context": {"date": f"2026-01-01T00:{number:02}:00+00:00", "num_cpus": 1, "executable": "b"}, "benchmarks": [
+    {**case, "real_time": ms * (1 + number % 3 / 500), "cpu_time": ms, "repetition_index": index} for index in range(8)]}
+json.dump(document, open("out.json", "w"))
+"""
+
+
+def git(*words: str) -> str:
+    """What git answers in the working directory."""
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    return subprocess.run(["git", *who, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A branch that makes the work slower, off a main branch that went on."""
+    for name in TARGETS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "repo").mkdir()
+    monkeypatch.chdir(tmp_path / "repo")
+    git("init", "--quiet", "--initial-branch", "main")
+    calls = json.dumps(str(tmp_path / "calls.txt"))
+    Path("tool.py").write_text(TOOL.replace("CALLS", calls))
+    for text, branch in (("1.0", "main"), ("2.0", "feature")):
+        if branch != "main":
+            git("checkout", "--quiet", "-b", branch)
+        Path("work.txt").write_text(text)
+        git("add", "--all")
+        git("commit", "--quiet", "-m", branch)
+    git("checkout", "--quiet", "main")
+    Path("other.txt").write_text("more")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "more")
+    git("checkout", "--quiet", "feature")
+    return tmp_path
+
+
+def ran(root: Path, *words: str, command: Sequence[str] = (sys.executable, "tool.py")) -> Result:
+    """`bench ci` on a store of its own."""
+    return CliRunner().invoke(
+        cli, ["ci", "--store", str(root / "store"), *words, "--", *command], prog_name="bench", standalone_mode=False
+    )
+
+
+def test_both_sides_are_built_measured_in_turns_and_judged(repository: Path) -> None:
+    """The base is where the branch began, whatever main did since; sides take turns at coming first."""
+    done = ran(
+        repository, "--rounds", "3", "--prepare", "cp work.txt built.txt", "--results", "out.json", "--comment", "v.md"
+    )
+
+    assert done.return_value == 1, done.output
+    assert "SLOWER" in done.stdout
+    assert (repository / "calls.txt").read_text().split() == ["1.0", "2.0", "2.0", "1.0", "1.0", "2.0"]
+    names = [f"ci@{git('rev-parse', name)[:9]}" for name in ("feature", "feature~1")]
+    assert stored("SELECT config, count(*) FROM run_summaries GROUP BY ALL", repository / "store") != []
+    assert {config for (config,) in stored("SELECT config FROM run_summaries", repository / "store")} == set(names)
+    assert "SLOWER" in Path("v.md").read_text()
+    assert git("worktree", "list").count("\n") == 0
+
+
+def test_a_command_that_writes_no_results_is_an_error(repository: Path) -> None:
+    """It names the side, the file and what the command said last."""
+    done = ran(repository, "--results", "none.json", command=[sys.executable, "-c", "print('so it is')"])
+
+    assert isinstance(done.exception, BenchError)
+    assert "wrote no none.json: so it is" in str(done.exception)
+
+
+def test_a_side_that_cannot_be_built_is_an_error(repository: Path) -> None:
+    """The last line of the command that builds says why."""
+    done = ran(repository, "--prepare", "echo no compiler; exit 3", "--results", "out.json")
+
+    assert "no compiler" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "said"),
+    [
+        ((), (), "what is to be measured"),
+        ((), ("./tool",), "--results FILE"),
+        (("--results", "x"), ("measure", "function", "a:b"), "records what it measures itself"),
+        ((), ("measure", "functon"), "function"),
+        (("--against", "HEAD"), ("measure", "function", "a:b"), "--against HEAD~1"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    repository: Path, words: tuple[str, ...], command: tuple[str, ...], said: str
+) -> None:
+    """Before anything is built."""
+    done = ran(repository, *words, command=command)
+
+    assert isinstance(done.exception, BenchError)
+    assert said in str(done.exception)
+
+
+def test_the_branch_to_be_merged_into_is_what_the_job_says(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its variables, else --target, else the main branch; one that is not in the clone is an error that says how to clone."""
+    git("branch", "release", "feature")
+    assert base_commit("merge-base", None) == git("rev-parse", "feature~1")
+    assert base_commit("merge-base", "release") == git("rev-parse", "feature")
+    monkeypatch.setenv("GITHUB_BASE_REF", "release")
+    assert base_commit("merge-base", None) == git("rev-parse", "feature")
+    monkeypatch.setenv("GITHUB_BASE_REF", "gone")
+    with pytest.raises(BenchError, match="fetch-depth: 0"):
+        base_commit("merge-base", None)
