@@ -1,4 +1,7 @@
-"""Commands that ask: sql, views, speedups, runs, configs, cases, sources, rejects."""
+"""Commands that ask: sql, views, speedups, runs, configs, cases, sources, rejects.
+
+This file is long because every list is a command with options of its own.
+"""
 
 import contextlib
 import sys
@@ -252,9 +255,7 @@ def speedups(
 @format_option
 @store_option
 def runs(configs: Sequence[str], limit: int | None, forgotten: bool, live: bool, fmt: str, store: Store) -> None:
-    """List runs, newest first, with the class of machine of each; below a round of several runs each of them.
-
-    A round is what one night measured of a config: runs of one commit, or within 30 minutes.
+    """List runs, newest first, with their machines; a round, what one night measured of a config, stands above its runs.
 
     \b
         bench list runs
@@ -262,14 +263,18 @@ def runs(configs: Sequence[str], limit: int | None, forgotten: bool, live: bool,
         bench list runs --live
     """
     if forgotten:
-        order = "forgotten_runs.forgotten_at DESC, run_id"
-        _list(store, "forgotten_runs", {"config": configs}, fmt, order=order, limit=limit)
+        _list(
+            store,
+            "forgotten_runs",
+            {"config": configs},
+            fmt,
+            order="forgotten_runs.forgotten_at DESC, run_id",
+            limit=limit,
+        )
         return
     from ..warehouse.journals.live import live_store
 
-    view, order = "run_summaries", "run_summaries.began_at DESC NULLS LAST, run_id DESC"
-    if fmt in ("table", "markdown"):
-        view, order = "listed_runs", "round_at DESC NULLS LAST, round_id DESC, machine, run_id NULLS FIRST"
+    view, order = _RUNS[fmt in ("table", "markdown")]
     with live_store(store) if live else contextlib.nullcontext(store) as shown:
         _list(shown, view, {"config": configs}, fmt, order=order, limit=limit)
 
@@ -370,6 +375,10 @@ _FOR_PEOPLE = {
     ),
     "rejected_records": ("config", "path", "line", "reason", "text"),
 }  # fmt: skip
+_RUNS = {  # whether for people -> view and its order
+    False: ("run_summaries", "run_summaries.began_at DESC NULLS LAST, run_id DESC"),
+    True: ("listed_runs", "round_at DESC NULLS LAST, round_id DESC, machine, run_id NULLS FIRST"),
+}
 # said once if equal
 _SHARED = ("run", "machine", "source", "sources", "suite", "mode", "device", "dtype", "format", "commit", "kind")
 _SPARE = (
