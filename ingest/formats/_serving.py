@@ -70,6 +70,7 @@ PLAIN: dict[str, tuple[str, str | None, str | None]] = {  # metric, unit, statis
     "total_input_vision_tokens": ("total_input_vision_tokens", "tokens", None),
     "total_output_tokens_retokenized": ("total_output_tokens_retokenized", "tokens", None),
     "total_num_tokens": ("total_tokens", "tokens", None),
+    "rtfx": ("rtfx", "ratio", None),
     "completed": ("completed", "count", None),
     "failed": ("failed", "count", None),
     "num_requests": ("completed", "count", None),
