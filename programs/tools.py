@@ -100,7 +100,7 @@ class Questions:
         self, base: str, candidate: str, where: Where | None = None, floor: float = FLOOR, all_runs: bool = False,
         limit: int = 50,
     ) -> ToolAnswer:  # fmt: skip
-        """Compare two sides case by case: FASTER, SLOWER, BETTER, WORSE, SAME, UNSURE, ADDED, REMOVED, BROKEN or FIXED.
+        """Compare two sides case by case: FASTER, SLOWER, BETTER, WORSE, LIKELY …, SAME, UNSURE, CHANGED, ADDED ….
 
         A side is a config, the beginning of a run id or commit, latest or latest~1. `where` maps columns to values to keep,
         such as {"metric": ["latency"], "name": ["mlp"]}. An UNSURE row has an interval and no ratio: nothing is known of it.

@@ -2,7 +2,7 @@
 --
 -- arguments: cases, session_reach, assumed_reach, base_processes, candidate_processes
 CASE WHEN least(base_processes, candidate_processes) >= 3
-    THEN printf('%d against %d processes of one session each; ', base_processes, candidate_processes) ELSE '' END
+    THEN printf('%d against %d processes or repetitions of one session each; ', base_processes, candidate_processes) ELSE '' END
 || CASE
     WHEN session_reach > assumed_reach
         THEN printf('assumes that sessions differ as these %d cases do, 95 %% within %.1f %%', cases, 100 * session_reach)
