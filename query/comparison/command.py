@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ...sql.rules import FDR
 from ...warehouse.console.completion import complete
 from ...warehouse.console.fitting import wide_option, write_fitted
 from ...warehouse.console.options import (
@@ -22,7 +23,6 @@ from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, output_option, suites_option, where_option
 from ..filters import asked_metrics, where_pairs
-from .compare import FDR
 
 
 @click.command(cls=Command)

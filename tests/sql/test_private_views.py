@@ -396,7 +396,8 @@ def test_steps(warehouse: Builder) -> None:
         ),
         (
             "_assumption(30, 0.1, 0.0657, 5, 6)",
-            "5 against 6 processes or repetitions of one session each; assumes that sessions differ as these 30 cases do, 95 % within 10.0 %",
+            "5 against 6 processes or repetitions of one session each; "
+            "assumes that sessions differ as these 30 cases do, 95 % within 10.0 %",
         ),
         ("_is_accurate('pass_due_to_skip')", True),
         ("_is_accurate('fail_accuracy')", False),
