@@ -220,7 +220,9 @@ def main() -> Any:
         if os.environ.get("BENCH_DEBUG"):
             raise
         if os.strerror(errno.ENOSPC) in str(error):  # whoever says so: Python, Arrow or DuckDB
-            _stop(f"{error}. Free some space and do it again; everything recorded so far is kept.", Exit.INTERNAL)
+            _stop(
+                f"{error}. Free some space and do it again; everything recorded so far is kept.", Exit.FULL, "DiskFull"
+            )
         if isinstance(error, OSError) and error.filename:  # a folder in the place of a file, or another user's
             from .warehouse.files import exit_code
 

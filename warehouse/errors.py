@@ -19,7 +19,10 @@ class Exit(IntEnum):
     NOTHING = 3  # coverage lost, or nothing to draw
     TOO_LITTLE = 4  # too little data to say
     INTERNAL = 70
+    NO_LOCKS = 71  # the disk has no file locks, and nothing stands in for them
+    FULL = 74  # the disk has no room
     BUSY = 75
+    NOT_WRITABLE = 77  # the place is read-only, or another user's
 
 
 class BenchError(Exception):
@@ -58,6 +61,24 @@ class StoreBusy(BenchError):
     """Another process is loading this store."""
 
     exit_code = Exit.BUSY
+
+
+class DiskFull(BenchError):
+    """A disk has no room for what is to be written."""
+
+    exit_code = Exit.FULL
+
+
+class NotWritable(BenchError):
+    """A place may not be written: a disk that is mounted read-only, or another user's folder."""
+
+    exit_code = Exit.NOT_WRITABLE
+
+
+class NoLocks(BenchError):
+    """A disk has no file locks where one is needed."""
+
+    exit_code = Exit.NO_LOCKS
 
 
 class NothingToShow(BenchError):

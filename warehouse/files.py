@@ -11,7 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from .errors import BenchError, Exit
+from .errors import BenchError, DiskFull, Exit, NotWritable
 
 SMALL_BYTES = 1 << 26  # most of a file that is read as a whole into memory
 _FULL = errno.ENOSPC, errno.EDQUOT
@@ -19,8 +19,16 @@ _NOT_ALLOWED = errno.EACCES, errno.EPERM, errno.EROFS
 
 
 def may_not_write(error: BaseException) -> bool:
-    """Whether an error comes of a store that this user may not write, or nobody here: a disk that is mounted read-only."""
-    return getattr(error.__cause__, "errno", None) in _NOT_ALLOWED
+    """Whether an error comes of a store that cannot be written now: another user's, read-only, or on a full disk."""
+    cause = error.__cause__
+    return getattr(cause, "errno", None) in (*_NOT_ALLOWED, *_FULL) or _says(str(cause), _FULL)
+
+
+def disk_error(message: str, reason: str, *, otherwise: Exit = Exit.INTERNAL) -> BenchError:
+    """An error of writing, of the class and with the exit code of its reason, or for other reasons `otherwise`."""
+    error = (DiskFull if _says(reason, _FULL) else NotWritable if _says(reason, _NOT_ALLOWED) else BenchError)(message)
+    error.exit_code = otherwise if type(error) is BenchError else exit_code(reason)
+    return error
 
 
 def cure(reason: str) -> str:
@@ -31,18 +39,18 @@ def cure(reason: str) -> str:
 
 
 def exit_code(reason: str) -> Exit:
-    """The exit code of an error of writing: a place that is read-only is the user's choice, a full disk is not."""
-    return Exit.USAGE if _says(reason, _NOT_ALLOWED) else Exit.INTERNAL
+    """The exit code of an error of writing."""
+    if _says(reason, _FULL):
+        return Exit.FULL
+    return Exit.NOT_WRITABLE if _says(reason, _NOT_ALLOWED) else Exit.INTERNAL
 
 
 def cannot_write(path: str | os.PathLike[str], error: OSError) -> BenchError:
     """The error of a file that a user wanted with -o."""
     reason = error.strerror or str(error)
-    full = _says(reason, _FULL)
-    choice = "Free some space, or choose" if full else "Choose"
-    found = BenchError(f"cannot write {os.fspath(path)}: {reason}. {choice} another place with -o.")
-    found.exit_code = Exit.INTERNAL if full else Exit.USAGE
-    return found
+    choice = "Free some space, or choose" if _says(reason, _FULL) else "Choose"
+    sentence = f"cannot write {os.fspath(path)}: {reason}. {choice} another place with -o."
+    return disk_error(sentence, reason, otherwise=Exit.USAGE)
 
 
 def _says(reason: str, codes: Iterable[int]) -> bool:

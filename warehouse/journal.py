@@ -59,6 +59,7 @@ from typing import Any, Protocol
 from .errors import BenchError
 from .events import EVENTS, CaseRecord, Environment, Event, Instant, Json, RunRecord, ScheduleChunk
 from .files import cure, exit_code, take_after_folder
+from .locks import claim, claim_of, lock
 
 MAGIC = b"BENCHJ4\n"
 HEADER_COPY = b"BENCHH4\n"
@@ -609,6 +610,7 @@ class Journal:
                             self._write_frame(window.number, records, window.copies())
                             window.is_written = True
             self._release()
+            claim_of(self.path).unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """In a forked child: close the parent's journal without writing to it."""
@@ -674,7 +676,8 @@ def _create(path: Path) -> int:
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            if not lock(file, fcntl.LOCK_EX):
+                claim(claim_of(path))
             if os.fstat(file).st_nlink:
                 take_after_folder(path)
                 return file

@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from . import environment, schema
 from .errors import BenchError
 from .events import TABLES, ArchivedRun, Event, Source
-from .files import check_regular, cure, exit_code, make_folder, open_file, read_json, remove, sync, take_after_folder
+from .files import check_regular, cure, disk_error, make_folder, open_file, read_json, remove, sync, take_after_folder
 from .journals.parts import NeverBegun, Unreadable, header_of
 from .journals.reader import DamagedJournal, read
+from .locks import STALE_S, claim_of, holder_lives, lock
 from .schema import literal, quote
 from .sealing import seal_journal
 from .secrets import without_secrets
@@ -51,7 +52,6 @@ MERGED = "merged-"
 SPLIT = "split-"
 ARCHIVING = "archiving.json"  # in the store: names of files that another store holds, and which go
 STAGING = ".archiving-"
-STALE_S = 600.0  # a journal of another machine that is older has lost its writer
 SPILL = ".spill"  # in the store: what sorting and loading put on the disk
 RESTORE = "Restore it from a copy; `bench store rebuild` then loads it."
 ROWS_AT_ONCE = 100_000
@@ -197,7 +197,8 @@ class EventLog:
             raise Unreadable(f"cannot be opened: {error.strerror}.") from error
         try:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not lock(descriptor) and holder_lives(claim_of(path), path) and not (force and is_foreign(path)):
+                    return False
             except BlockingIOError:
                 return False
             if not force and is_foreign(path):
@@ -346,6 +347,7 @@ def _drop(path: Path) -> None:
     """Remove a journal whose events are in the log."""
     try:
         path.unlink()
+        claim_of(path).unlink(missing_ok=True)
     except OSError as error:  # it is another user's
         raise Unreadable(f"is sealed and cannot be removed: {error.strerror}.") from error
 
@@ -353,7 +355,8 @@ def _drop(path: Path) -> None:
 def _is_abandoned(path: Path) -> bool:
     try:
         with open_file(path) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if not lock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB) and holder_lives(claim_of(path), path):
+                return False
             return not is_foreign(path)
     except (BlockingIOError, FileNotFoundError):  # its writer lives, or it was sealed just now
         return False
@@ -654,6 +657,4 @@ def log_is_read(store: Store) -> Iterator[None]:
 
 
 def _unwritable(place: Path | str, reason: str) -> BenchError:
-    error = BenchError(f"cannot write to {place}: {reason}. {cure(reason).capitalize()}, and try again.")
-    error.exit_code = exit_code(reason)
-    return error
+    return disk_error(f"cannot write to {place}: {reason}. {cure(reason).capitalize()}, and try again.", reason)

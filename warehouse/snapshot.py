@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .. import sql
 from .errors import BenchError, Exit
 from .events import TABLES
-from .files import cache_folder, cure, make_folder, remove, sync, take_after_folder
+from .files import cache_folder, cure, disk_error, make_folder, remove, sync, take_after_folder
 from .interruption import breakable
 from .log import SPILL, LogFile
 from .schema import create_tables, literal
@@ -163,7 +163,7 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
 def cannot_build(store: Store, cause: str) -> BenchError:
     """The error of a load that the machine did not let finish; the events are in the log all the same."""
     what = f"cannot build the warehouse in {store.root}: {cause}."
-    return internal_error(f"{what} What was recorded is kept; {cure(cause)}, then load it with: bench ingest")
+    return disk_error(f"{what} What was recorded is kept; {cure(cause)}, then load it with: bench ingest", cause)
 
 
 def internal_error(message: str) -> BenchError:

@@ -1,7 +1,6 @@
 """The store: the folder that holds results, and the lock that admits one loader at a time."""
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -11,11 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import BenchError, StoreBusy
-from .files import check_regular, cure, make_folder, publish_text, read_json, take_after_folder
+from .errors import BenchError, Exit, StoreBusy
+from .files import check_regular, cure, disk_error, make_folder, publish_text, read_json, take_after_folder
+from .locks import claim, claimed, lock, process_of
 from .settings import setting
 
 FOLDER = ".bench"
+HOLDER = "lock.holder"  # who loads, on a disk without locks
 STATE = "remote.json"  # in a mirror: of what
 NO_PATH_OF_DUCKDB = "?\\"  # the first is a pattern, the second becomes a slash
 
@@ -104,14 +105,16 @@ class Store:
             if self.remote and not (self.root / STATE).exists():
                 publish_text(self.root / STATE, json.dumps({"url": self.remote}))
         except OSError as error:
-            raise BenchError(
-                f"cannot create the store {self.root}: {error.filename}: {error.strerror}. Choose another with --store."
+            raise disk_error(
+                f"cannot create the store {self.root}: {error.filename}: {error.strerror}. Choose another with --store.",
+                error.strerror or "",
+                otherwise=Exit.USAGE,
             ) from error
         return self
 
     @contextlib.contextmanager
     def lock(self, *, wait: bool = True, notify: Notify | None = None) -> Iterator[None]:
-        """Hold the store's loader lock; the kernel lets go of it when the holder dies.
+        """Hold the store's loader lock; the kernel lets go of it when the holder dies, and on a disk without locks the next one.
 
         Args:
             wait: Wait for the present holder rather than give up.
@@ -128,10 +131,11 @@ class Store:
             with self._lock_errors():
                 check_regular(descriptor, self.root / "lock")
                 take_after_folder(self.root / "lock")
-                _acquire(descriptor, wait, notify, self.root)
+                has_locks = _acquire(descriptor, wait, notify, self.root)
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-            yield
+            with contextlib.nullcontext() if has_locks else claimed(self.root / HOLDER):
+                yield
         finally:
             os.close(descriptor)
 
@@ -142,9 +146,11 @@ class Store:
             yield
         except OSError as error:
             reason = error.strerror or str(error)
-            raise BenchError(
+            raise disk_error(
                 f"cannot write to the store {self.root}: lock: {reason}. {cure(reason).capitalize()}, "
-                "or choose another store with BENCH_STORE."
+                "or choose another store with BENCH_STORE.",
+                reason,
+                otherwise=Exit.USAGE,
             ) from error
 
 
@@ -191,15 +197,19 @@ def _mirrored(root: Path) -> str | None:
     return clean_url(url)
 
 
-def _acquire(descriptor: int, wait: bool, notify: Notify | None, root: Path) -> None:
-    notified = False
+def _acquire(descriptor: int, wait: bool, notify: Notify | None, root: Path) -> bool:
+    """Take the lock; whether it is the kernel's, else it is a file of the holder's."""
+    notified, has_locks = False, True
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            has_locks = lock(descriptor)
+            if not has_locks:
+                claim(root / HOLDER)
+            return has_locks
         except BlockingIOError:
             pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             holder = f"process {pid}" if pid else "another process"  # which is about to write it
+            holder = holder if has_locks else process_of(root / HOLDER)
             if not wait:
                 raise StoreBusy(
                     f"{holder} is loading {root}. Try again when it is done, or without --no-wait."

@@ -18,7 +18,7 @@ from typing import Self
 
 from ...warehouse import environment
 from ...warehouse.errors import BenchError, Missing
-from ...warehouse.log import STALE_S
+from ...warehouse.locks import STALE_S
 from ...warehouse.remote.places import Entry, Place
 
 DONE = ".done"

@@ -5,7 +5,6 @@ measurement starts, such as `bench measure command -- bench …`, runs under its
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shlex
@@ -20,7 +19,8 @@ import click
 
 from ...warehouse.console.numbers import span
 from ...warehouse.console.tables import escape
-from ...warehouse.errors import BenchError, Exit
+from ...warehouse.errors import BenchError, Exit, NoLocks
+from ...warehouse.locks import lock as lock_file
 from ...warehouse.store import Notify
 from ..options import SECONDS, talk
 
@@ -133,9 +133,14 @@ def _acquire(descriptor: int, lock: str, notify: Notify) -> None:
 
 def _taken(descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        has_locks = lock_file(descriptor)
     except BlockingIOError:
         return False
+    if not has_locks:
+        raise NoLocks(
+            f"the disk of {os.environ.get(PLACE) or FILE} has no file locks. Name a file on another disk with {PLACE}, or "
+            "measure with --lock off."
+        )
     return True
 
 

@@ -173,7 +173,7 @@ def test_a_full_disk_leaves_the_old_file(store: Path, tmp_path: Path, monkeypatc
 
     with pytest.raises(BenchError, match=r"cannot write .*chart.json: No space left.* Free some space") as error:
         invoke(store, "-o", old)
-    assert error.value.exit_code == Exit.INTERNAL
+    assert error.value.exit_code == Exit.FULL
     assert [file.name for file in tmp_path.iterdir()] == ["chart.json"]
     assert old.read_text() == "old"
 

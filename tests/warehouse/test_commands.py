@@ -274,7 +274,7 @@ def test_an_internal_error_is_a_sentence_too(
     ("raised", "code", "says"),
     [
         (RuntimeError("Query interrupted"), 130, "interrupted; everything recorded so far is kept"),
-        (PermissionError(errno.EACCES, "Permission denied", "notes"), 2, "cannot use notes: Permission denied."),
+        (PermissionError(errno.EACCES, "Permission denied", "notes"), 77, "cannot use notes: Permission denied."),
         (IsADirectoryError(errno.EISDIR, "Is a directory", "notes"), 70, "cannot use notes: Is a directory."),
     ],
 )
@@ -301,7 +301,7 @@ def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypa
     monkeypatch.setattr(bench.warehouse.upkeep.verify, "verify", full)
     monkeypatch.delenv("BENCH_DEBUG", raising=False)
     code, out, err = tell("verify")
-    assert (code, out) == (70, "")
+    assert (code, out) == (74, "")
     assert "No space left on device. Free some space" in err
 
 

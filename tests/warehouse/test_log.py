@@ -23,6 +23,7 @@ from bench.warehouse.errors import BenchError
 from bench.warehouse.events import EVENTS, ArchivedRun, Event, Instant, RunRecord, ScheduleChunk, Source, Timing
 from bench.warehouse.journal import HEADER, HEADER_COPY, pages
 from bench.warehouse.load import load
+from bench.warehouse.locks import STALE_S
 from bench.warehouse.log import EventLog, replaced, sha256
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import merge
@@ -245,7 +246,7 @@ def test_a_journal_of_another_machine_is_left_alone_until_it_is_stale(other: dic
     assert load(store).recovered == [ours]
     assert path.exists()
 
-    before = time.time() - log_module.STALE_S - 1
+    before = time.time() - STALE_S - 1
     os.utime(path, (before, before))
     assert load(store).recovered == [path]
 

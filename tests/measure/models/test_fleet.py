@@ -26,7 +26,7 @@ from bench.query.tables import newest_runs
 from bench.warehouse import environment, recorder
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.log import STALE_S
+from bench.warehouse.locks import STALE_S
 from bench.warehouse.remote.places import Folder
 from bench.warehouse.store import Store
 

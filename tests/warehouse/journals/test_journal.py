@@ -298,9 +298,9 @@ def test_a_full_disk_is_an_error_and_what_was_written_stays(
 @pytest.mark.parametrize(
     ("code", "exit_code", "cure"),
     [
-        (errno.EROFS, Exit.USAGE, "ask who may write there"),
-        (errno.EACCES, Exit.USAGE, "ask who may write there"),
-        (errno.ENOSPC, Exit.INTERNAL, "free some space"),
+        (errno.EROFS, Exit.NOT_WRITABLE, "ask who may write there"),
+        (errno.EACCES, Exit.NOT_WRITABLE, "ask who may write there"),
+        (errno.ENOSPC, Exit.FULL, "free some space"),
         (errno.EIO, Exit.INTERNAL, "look at what is there, and who may write it"),
     ],
 )
