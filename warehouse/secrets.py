@@ -30,11 +30,14 @@ COMMANDS: dict[type[Event], tuple[str, ...]] = {
 # None of the patterns below finds anything without one of these; compiling them takes as long as a short command.
 _HINTS = (
     "token", "secret", "passw", "passphrase", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox",
-    "aiza", "akia", "eyj",
+    "aiza", "akia", "eyj", "cookie", "sess", "sig", "_pass", "-pass", "_pwd", "sshpass", "mysql", "mariadb",
+    "authorization", "curl", "wget",
 )  # fmt: skip
 _SECRET = (
     r"(?i)-*(?:.*[-_.])?"
-    r"(?:token|secret|passw(?:or)?d|passphrase|credentials?|(?:api|access|private|secret|account|signing|auth)[-_]?key)"
+    r"(?:token|secret|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|proxy|mysql|pg|postgres|redis|"
+    r"mongo|amqp|smtp|ftp|ssh|ldap|login|registry|keystore|service|svc|api|app)[-_](?:pass|pwd)|passphrase|(?:set-)?cookies?|"
+    r"(?:php|j)?sess(?:ion)?id|credentials?|(?:api|access|private|secret|account|signing|auth)[-_]?key)"
 )
 _OF_LANGUAGE_MODELS = r"(?i)(?:bos|eos|pad|unk|sep|cls|mask|special|start|stop|image|max|new|per)[-_]?token"
 _NAME = r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(=|\s+)"
@@ -45,6 +48,23 @@ _NO_TYPE = r"(?!(?:str|int|float|bool|bytes|None|null|true|false)\b)"
 _LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$"  # of YAML
 _HEADER = r"(?i)\b(bearer|basic|x-api-key:|private-token:)(\s+)[\w.~+/=-]{8,}"
 _IN_URL = r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@'\"]*):[^\s/@'\"]+@"
+# Parameters of a signed address, and headers, also within a quoted command; -pX of programs that take a password so,
+# -u of others.
+_SIGNED = (
+    r"(?i)([?&;](?:sig|signature|x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid|googleaccessid|access_token|"
+    r"(?:api|access)[-_]?key|token|key|secret|password|auth)=)([^&;\s'\"#<>)\]]+)"
+)
+_HEADERS = (
+    r"(?i)\b((?:set-)?cookie:\s*)([^'\"\n\\]*[^'\"\n\\\s])",
+    r"(?i)\b(x-[\w-]*(?:token|key|secret|signature):\s*)([^\s'\"\\]{4,})",
+    r"(?i)\b((?:proxy-)?authorization:\s*(?:[a-z][\w-]*\s+)?)(?=[^\s'\"]*\d)([\w.~+/=:-]{8,})",
+)
+_AFTER_A_PROGRAM = (
+    r"(?i)(\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&\n]*?\s)?-p)([^\s'\"|;&]+)",
+    r"(?i)(\bsshpass\s(?:[^|;&\n]*?\s)?-p\s*['\"]?)([^\s'\"|;&]+)",
+    r"(?i)(\b(?:curl|wget|https?)\s(?:[^|;&\n]*?\s)?(?:-u|--user|--proxy-user|-U)[\s=]*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
+)
+_SWITCH = r"['\"]?(?:true|false|yes|no|on|off|none|null)['\"]?"
 # Forms that services give out: Hugging Face, OpenAI, GitHub, GitLab, Slack, Google, AWS, and JSON web tokens.
 _KNOWN = (
     r"\b(?:hf_\w{20,}|sk-[\w-]{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}"
@@ -57,24 +77,29 @@ def masked(text: str) -> str:
     """A text, such as a message or the end of a log, with `***` for the values of what looks like a secret; numbers stay.
 
     These are the values of options, variables and fields whose names end with token, secret, password, API key and the like,
-    but not of a language model's tokens (`--eos-token`); and, wherever they stand, credentials in a URL or a header, tokens in
+    but not of a language model's tokens (`--eos-token`); cookies, signatures, `-pX` of mysql; and, wherever they
+    stand, credentials in a URL or a header, tokens in
     the forms of well-known services, and the values of such variables and options of this process.
     """
     for secret in _seen | _of_environment():
         text = text.replace(secret, MASK)
     if not _may_hold_one(text):
         return text
+    for pattern in (_SIGNED, *_HEADERS, *_AFTER_A_PROGRAM):
+        text = re.sub(pattern, _without_second, text)
     for pattern in (_QUOTED, _LINE):
         text = re.sub(pattern, _without_value, text)
     parts, kept = [], 0
     for found in re.finditer(_NAME, text):
         (name, by), begin = found.groups(), found.end()
         is_option = name[0] == "-"
+        if text[: found.start()].endswith(("?", "&")):  # of an address: see _SIGNED
+            continue
         if begin < kept or not is_secret(name) or (by != "=" and (not is_option or text[begin : begin + 1] == "-")):
             continue
         is_quoted = is_option and by == "=" and text[: found.start()].endswith("'")
         value = re.match(r"[^']*" if is_quoted else _VALUE, text[begin:])
-        if value and not re.fullmatch(_NUMBER, value[0]):
+        if value and not _is_innocent(value[0]):
             _remember(value[0])
             parts += [text[kept:begin], MASK]
             kept = begin + value.end()
@@ -142,11 +167,24 @@ def _masked_value(name: str, value: Any) -> Any:
 
 def _without_value(found: re.Match[str]) -> str:
     *_, value = found.groups()
-    if not is_secret(found[2]) or re.fullmatch(_NUMBER, value):
+    if not is_secret(found[2]) or _is_innocent(value):
         return found[0]
     _remember(value)
     begin, end = found.span(found.re.groups)
     return found[0][: begin - found.start()] + MASK + found[0][end - found.start() :]
+
+
+def _without_second(found: re.Match[str]) -> str:
+    """The match with its second group masked, unless that is a number."""
+    if _is_innocent(found[2]):
+        return found[0]
+    _remember(found[2])
+    return f"{found[1]}{MASK}"
+
+
+def _is_innocent(value: str) -> bool:
+    """Whether a value says nothing that is worth hiding: a number, or a switch."""
+    return bool(re.fullmatch(_NUMBER, value) or re.fullmatch(_SWITCH, value, re.IGNORECASE))
 
 
 def _remember(value: str) -> None:

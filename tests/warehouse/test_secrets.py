@@ -34,6 +34,19 @@ from hypothesis import strategies as st
         ('{"api_key": "ab\\"c", "n": 1}', '{"api_key": "***", "n": 1}'),
         ("password = 'hunter2'  # mine", "password = '***'  # mine"),
         ("env:\n  - HF_TOKEN: abc\n", "env:\n  - HF_TOKEN: ***\n"),
+        ("curl --cookie session=abc http://h/x?n=1", "curl --cookie *** http://h/x?n=1"),
+        ("DB_PASS=abc PGPASSWORD=def MYSQL_PWD=g python a.py", "DB_PASS=*** PGPASSWORD=*** MYSQL_PWD=*** python a.py"),
+        ("get https://h/c?sv=2024&sig=a%2Fb%3D&se=5 now", "get https://h/c?sv=2024&sig=***&se=5 now"),
+        (
+            "GET https://b.s3/k?X-Amz-Expires=60&X-Amz-Signature=0a1b2c",
+            "GET https://b.s3/k?X-Amz-Expires=60&X-Amz-Signature=***",
+        ),
+        ("bash -c \"curl -H 'X-Auth-Token: abcd' u\"", "bash -c \"curl -H 'X-Auth-Token: ***' u\""),
+        ("bash -c 'curl -H \"Cookie: a=b; c=d\" u'", "bash -c 'curl -H \"Cookie: ***\" u'"),
+        ("sh -c 'curl -H \"Authorization: Token abc12345\" u'", "sh -c 'curl -H \"Authorization: Token ***\" u'"),
+        ("mysql -u root -phunter2 db", "mysql -u root -p*** db"),
+        ("sshpass -p hunter2 ssh h", "sshpass -p *** ssh h"),
+        ("curl -u me:hunter2 http://h", "curl -u me:*** http://h"),
     ],
 )
 def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
@@ -55,6 +68,11 @@ def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
         "sort --key=2 --public-key-file k.pub --secretary bob --passwordless --tokenize yes",
         "def f(token: str, api_key: str | None = None):",
         "UserWarning: token: 3 of 4 tokens; passed: 5; keys: a, b",
+        "mkdir -pv /x; python -pdb a.py; pytest -p no:cacheprovider; mysql -P 3306 --protocol tcp; ssh -p 22 host",
+        "forward_pass=slow --bypass x --passes 3 compass=n PWD=/home/me OLDPWD=/x first-pass: ok accuracy=pass pass_due_to_skip",
+        "GET http://h/x?page=2&key=3&sort=name&design=single&signal=9 sigma=0.5 --signals TERM assigned=x",
+        "curl --cookie-jar jar.txt -o out http://h; cookies=true --session bench1 session=4 sessions: 5",
+        "authorization: required; Authorization failed: retry; http -u /x; curl -o a:b http://h:80/",
         '{"tokens": "128", "tokenizer": "gpt2", "max_tokens": "12", "token_budget": "2048", "keys": "abc"}',
     ],
 )
@@ -67,6 +85,58 @@ def test_all_else_stays(text: str) -> None:
 def test_masking_ends(text: str) -> None:
     """For any text, closed quotes or not; a text without a secret's name is as it was."""
     assert masked(text) == text or "***" in masked(text)
+
+
+PLACES = [  # where a secret may stand
+    "x --cookie s={}", "A_DB_PASS={} x", "get 'https://h/p?a=1&sig={}&b=2'", "https://h/?X-Amz-Signature={}",
+    "curl -H 'Cookie: s={}' u",
+    'sh -c "curl -H \'X-Api-Key: {}\' u"', "mysql -h db -p{} x", "sshpass -p {} ssh h", "curl --user me:{} u",
+    "PGPASSWORD={} psql",
+    "error: GET https://h/?access_token={} gave 403", "Set-Cookie: id={}; Path=/", "PHPSESSID={}", "Authorization: Digest {}",
+]  # fmt: skip
+
+
+@given(
+    st.sampled_from(PLACES),
+    st.from_regex(r"[A-Za-z][A-Za-z0-9]{6}[0-9][A-Za-z0-9]{4,20}", fullmatch=True),
+    st.booleans(),
+)
+def test_no_secret_is_left(place: str, secret: str, quoted: bool) -> None:
+    """Alone, within a longer command, and where the whole is a word of another."""
+    text = place.format(secret)
+    text = f"bash -c {shlex.quote(text)} --n 5" if quoted and "'" not in text else f"run {text}\nend"
+
+    assert secret not in masked(text)
+    assert masked(masked(text)) == masked(text)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                [
+                    "--n",
+                    "size",
+                    "--model",
+                    "batch=",
+                    "--pass-rate",
+                    "seed",
+                    "signal",
+                    "--format",
+                    "page",
+                    "design",
+                    "-p",
+                ]
+            ),
+            st.from_regex(r"[a-z0-9/.]{1,12}", fullmatch=True),
+        ),
+        max_size=6,
+    )
+)
+def test_innocent_words_stay(words: list[tuple[str, str]]) -> None:
+    """Whatever their values."""
+    text = " ".join(f"{name}{'' if name.endswith('=') else ' '}{value}" for name, value in words)
+    assert masked(text) == text
 
 
 def test_command_lines_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
