@@ -119,7 +119,7 @@ SETTINGS = {
         ProjectSetting("floor", "share", FLOOR, "Smallest change that counts, such as 3%.", _share, "BENCH_FLOOR"),
         ProjectSetting(
             "floors", "list of {metric, case, floor}", (),
-            "Floors of some metrics and cases, by patterns with * and ?; the last that fits counts.", _floors,
+            "Floors of some metrics and cases, by patterns with * and ?; read and checked, verdicts do not use it yet.", _floors,
         ),
         ProjectSetting(
             "metrics", "list of texts", (), "Metrics to compare and show. Without it all headline metrics.", _texts,
@@ -132,7 +132,7 @@ SETTINGS = {
         ),
         ProjectSetting(
             "machines", "table of lists of texts", {},
-            "Names of machine classes: name -> classes or processors that count as one, by patterns with * and ?.",
+            "Names of machine classes: name -> classes that count as one, by patterns; read and checked, not used yet.",
             _machines,
         ),
         ProjectSetting(
