@@ -132,7 +132,7 @@ SETTINGS = {
         ),
         ProjectSetting(
             "machines", "table of lists of texts", {},
-            "Names of machine classes: name -> classes that count as one, by patterns; read and checked, not used yet.",
+            "Names of machine classes: name -> classes or processors that count as one, by patterns with * and ?.",
             _machines,
         ),
         ProjectSetting(
