@@ -1,5 +1,6 @@
 """`bench compare`: two sides, case by case."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,6 +44,8 @@ from ..filters import asked_metrics, where_pairs
 )
 @click.option("--all", "everything", is_flag=True, help="Show every row: what is the same, and all that is UNSURE.")
 @click.option("--across-machines", "across", is_flag=True, help="Compare sides of different machines as they stand.")
+@click.option("--by", metavar="COLUMN", help="Compare two values of this axis or parameter, within a run or several.")
+@click.option("--runs", cls=Values, help="With --by: compare in these runs, else in the newest.")
 @click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
 @click.option(
     "--fail-on",
@@ -56,7 +59,7 @@ from ..filters import asked_metrics, where_pairs
 def compare(
     base: str, candidate: str, metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str],
     models: Sequence[str], pairs: Sequence[str], floor: float, fdr: float, slo: Sequence[str],
-    everything: bool, across: bool, all_runs: bool, fail_on: str | None,
+    everything: bool, across: bool, by: str | None, runs: Sequence[str], all_runs: bool, fail_on: str | None,
     fmt: str, output: Path | None, store: Store,
 ) -> int:  # fmt: skip
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
@@ -71,6 +74,9 @@ def compare(
     different times differ was assumed, not seen. SAME did not change, UNSURE may have. A count that differs is CHANGED
     where neither way is better. ADDED and REMOVED were measured on one side only, BROKEN and FIXED worked on one side only.
 
+    With --by the sides are two values of a column of the cases: an axis (backend, dtype, name …) or a parameter. Cases
+    are matched by all other axes.
+
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
     4 if every case is UNSURE. With --fail-on likely what is likely slower or worse ends with 1, too.
 
@@ -83,6 +89,7 @@ def compare(
         bench compare latest~1 latest --metrics latency --format markdown
         bench compare A:profiles/a B:profiles/b --where 'parameters={"tokens":"all"}'
         bench compare main:s3://team/bench .bench
+        bench compare 'grep foo' 'rg foo' --by name
     """
     from ...warehouse.database import Warehouse
     from ..higher_rooms import higher_rooms
@@ -91,17 +98,25 @@ def compare(
     from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
     from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
     from .sides import find_sides, sides_in_place
+    from .variants import variants
 
     limits = read_limits(slo)
     if slo and (suites or backends or models or pairs):
         raise BenchError("--slo goes with --metrics only: all cases that both sides served are compared")
+    if slo and by:
+        raise BenchError("--slo compares runs, not values of a column: leave out --by")
+    if runs and not by:
+        raise BenchError("--runs goes with --by COLUMN: without it the sides are the runs")
     where = {"suite": [*suites], "backend": [*backends], "name": [*models], **where_pairs(pairs)}
     ingest_path = higher_rooms().ingest_path
-    with (
-        sides_in_place(store, (base, candidate), notify, ingest_path, all_runs=all_runs) as held,
-        Warehouse.open(held) as warehouse,
-    ):
-        sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
+    texts = (runs or ("latest",)) if by else (base, candidate)
+    with contextlib.ExitStack() as stack:
+        held = stack.enter_context(sides_in_place(store, texts, notify, ingest_path, all_runs=all_runs))
+        warehouse = stack.enter_context(Warehouse.open(held))
+        if by:
+            sides = stack.enter_context(variants(warehouse, by, (base, candidate), texts, all_runs=all_runs))
+        else:
+            sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
         if slo:
             served = compare_served(warehouse, *sides, limits, floor=floor, fdr=fdr, metrics=metrics)
             if fmt in ("table", "markdown"):

@@ -1,0 +1,140 @@
+"""Variants inside runs: two values of a column as the sides of a comparison, with their cases matched by all other axes."""
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.schema import literal, quote
+from ...warehouse.snapshot import empty
+from ...warehouse.views import compute_derived
+from .sides import Side, runs_of
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
+OF_CASES = ("cases", "outcomes", "timings", "memory_samples", "metrics")  # event tables that are split
+HISTORY = 50  # newest runs of a config that tell how its runs vary, as in run_noise
+SPLIT = "variants"  # the database that holds the split runs
+
+
+@contextlib.contextmanager
+def variants(
+    warehouse: "Warehouse", column: str, values: tuple[str, str], names: Sequence[str] = (), *, all_runs: bool = False
+) -> Iterator[tuple[Side, Side]]:
+    """For a `with` block: two values of a column as sides, and `warehouse` looking at runs that are split by them.
+
+    Of each run there are two, RUN/VALUE of the config CONFIG/VALUE, with the cases that have the value; the cases lack the
+    column, so that those of both sides are the same ones. The newest runs of the same configs are split as well: they tell how
+    runs vary. Values of a run as a whole and scheduler steps are left out. All this is derived in a temporary folder.
+
+    Args:
+        warehouse: Where to look.
+        column: An axis of the cases or a key of their parameters.
+        values: The value to compare with, and the one under judgement.
+        names: The runs to compare in; none means the newest.
+        all_runs: Take every run that a name means, not only the newest and its repeats.
+
+    Raises:
+        UnknownName: No such column, value or run.
+        BenchError: Both values are the same.
+    """
+    if values[0] == values[1]:
+        raise BenchError(f"both sides are {values[0]!r}: name two values of {column}")
+    texts = names or ("latest",)
+    runs = list(dict.fromkeys(run for name in texts for run in runs_of(warehouse, name, all_runs)))
+    _check(warehouse, column, values, runs, " ".join(texts))
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        database = Path(folder, "variants.duckdb")
+        database.write_bytes(empty())
+        warehouse.connection.execute(f"ATTACH {literal(str(database))} AS {SPLIT}")
+        try:
+            _split(warehouse, column, values, runs)
+            measured = f"SELECT DISTINCT run_id FROM {SPLIT}.cases WHERE run_id = ?"
+            warehouse.connection.execute(f"USE {SPLIT}")
+            sides = [
+                Side(value, tuple(split for run in runs if warehouse.rows(measured, [split := f"{run}/{value}"])))
+                for value in values
+            ]
+            yield sides[0], sides[1]
+        finally:
+            warehouse.connection.execute("USE warehouse")
+            warehouse.connection.execute(f"DETACH {SPLIT}")
+
+
+def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: list[str], place: str) -> None:
+    """Raise UnknownName unless cases of the runs have the column, and each value."""
+    if column not in AXES:
+        query = "SELECT DISTINCT unnest(json_keys(parameters)) FROM cases WHERE list_contains(?::VARCHAR[], run_id) ORDER BY 1"
+        keys = [key for (key,) in warehouse.rows(query, [runs])]
+        if column not in keys:
+            raise UnknownName("column", column, [*keys, *AXES], where=f"the cases of {place}")
+    expression, parameters = _value(column)
+    known = warehouse.rows(
+        f"SELECT DISTINCT {expression} AS value FROM cases"
+        " WHERE list_contains($runs::VARCHAR[], run_id) AND value IS NOT NULL ORDER BY ALL",
+        {**parameters, "runs": runs},
+    )
+    for value in values:
+        if (value,) not in known:
+            raise UnknownName(column, value, [each for (each,) in known], where=f"the cases of {place}")
+
+
+def _value(column: str) -> tuple[str, dict[str, str]]:
+    """A column of `cases` as SQL, a text, with the parameters it takes."""
+    if column in AXES:
+        return f"{quote(column)}::VARCHAR", {}
+    pointer = "/" + column.replace("~", "~0").replace("/", "~1")
+    return "json_extract_string(parameters, $pointer::VARCHAR)", {"pointer": pointer}
+
+
+def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: list[str]) -> None:
+    """Fill the database of the split runs."""
+    execute = warehouse.connection.execute
+    execute(
+        "CREATE OR REPLACE TEMP TABLE _split_runs AS SELECT run_id, config, value FROM run_summaries,"
+        " (SELECT unnest($values::VARCHAR[]) AS value)"
+        " WHERE config IN (SELECT config FROM run_summaries WHERE list_contains($runs::VARCHAR[], run_id))"
+        " QUALIFY list_contains($runs::VARCHAR[], run_id) OR dense_rank() OVER"
+        f" (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) <= {HISTORY}",
+        {"values": [*values], "runs": runs},
+    )
+    expression, parameters = _value(column)
+    if column == "name":  # each case has one
+        without, parameters = "$both::VARCHAR AS name", {"both": " → ".join(values)}
+    elif column in AXES:
+        without = f"NULL AS {quote(column)}"
+    else:
+        without = "nullif(json_merge_patch(parameters, $patch::JSON), '{}') AS parameters"
+        parameters["patch"] = json.dumps({column: None})
+    axes = ", ".join((*map(quote, AXES), "parameters"))
+    execute(
+        f"CREATE OR REPLACE TEMP TABLE _split_cases AS SELECT run_id, case_id, value, {axes},"
+        f" substr(sha256(to_json([{', '.join(f'{axis}::VARCHAR' for axis in axes.split(', '))}])), 1, 16) AS split_id"
+        f" FROM (SELECT * REPLACE ({without}), {expression} AS value FROM cases"
+        "   WHERE run_id IN (SELECT run_id FROM _split_runs))"
+        " WHERE list_contains($values::VARCHAR[], value)",
+        {**parameters, "values": [*values]},
+    )
+    for table in OF_CASES:
+        changed = "event.run_id || '/' || split.value AS run_id, split_id AS case_id"
+        if table == "cases":
+            changed += "".join(f", split.{axis} AS {axis}" for axis in axes.split(", ")) + ", split_id AS work_hash"
+        execute(
+            f"INSERT INTO {SPLIT}.{table} BY NAME SELECT event.* REPLACE ({changed}) FROM {table} AS event"
+            " JOIN (SELECT DISTINCT * FROM _split_cases) AS split"
+            " ON event.run_id = split.run_id AND event.case_id = split.case_id"
+        )
+    execute(f"INSERT INTO {SPLIT}.environments FROM environments")
+    for table in ("runs", "sources"):
+        execute(
+            f"INSERT INTO {SPLIT}.{table} BY NAME SELECT event.* REPLACE"
+            " (event.run_id || '/' || split.value AS run_id, split.config || '/' || split.value AS config)"
+            f" FROM {table} AS event JOIN _split_runs AS split ON event.run_id = split.run_id"
+        )
+    execute(f"USE {SPLIT}")
+    compute_derived(warehouse.connection, [run for (run,) in warehouse.rows("SELECT DISTINCT run_id FROM runs")])
