@@ -98,7 +98,7 @@ def compare(
     from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
     from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
     from .sides import find_sides, sides_in_place
-    from .variants import variants
+    from .variants import said_of, variants
 
     limits = read_limits(slo)
     if slo and (suites or backends or models or pairs):
@@ -115,6 +115,8 @@ def compare(
         warehouse = stack.enter_context(Warehouse.open(held))
         if by:
             sides = stack.enter_context(variants(warehouse, by, (base, candidate), texts, all_runs=all_runs))
+            if both := said_of(*sides):
+                notify(both)
         else:
             sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
         if slo:

@@ -66,6 +66,14 @@ def variants(
             warehouse.connection.execute(f"DETACH {SPLIT}")
 
 
+def said_of(base: Side, candidate: Side) -> str | None:
+    """That their intervals do not use it, where runs are on both sides; else None."""
+    first, second = ({run.removesuffix(f"/{side.name}") for run in side.runs} for side in (base, candidate))
+    if not first & second:
+        return None
+    return "both sides are of the same runs; the intervals do not use that: they hold differences between sessions all the same"
+
+
 def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: list[str], place: str) -> None:
     """Raise UnknownName unless cases of the runs have the column, and each value."""
     if column not in AXES:

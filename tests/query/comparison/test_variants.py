@@ -1,0 +1,181 @@
+"""Variants inside runs: two values of a column are compared as two runs would be that measured one each."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.query.comparison.compare import compare
+from bench.query.comparison.sides import find_sides
+from bench.query.comparison.variants import said_of, variants
+from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError, UnknownName
+from bench.warehouse.recorder import run
+from bench.warehouse.store import Store
+from click.testing import CliRunner
+
+NAMES = ("mlp", "lstm")
+JUDGED = (
+    "ratio",
+    "low",
+    "high",
+    "verdict",
+    "reason",
+    "base_value",
+    "candidate_value",
+    "base_n",
+    "noise",
+    "q",
+    "detectable",
+)
+ODD = 'o\'d/d~ "key"'
+
+
+def measure(root: Path, config: str, number: int, sides: dict[str, float], column: str | None = None) -> None:
+    """A run of two models, ten samples each, once for each side, which is a time and a value of the column."""
+    with run(config, store=root, run_id=f"{config}-{number}") as recorder:
+        for side, factor in sides.items():
+            axes: dict[str, Any] = {"suite": "s", "device": "cpu"}
+            parameters: dict[str, Any] = {"kept": 1}
+            if column in ("backend", "dtype", "batch_size"):
+                axes[column] = int(side) if column == "batch_size" else side
+            elif column:
+                parameters[column] = int(side) if side.isdigit() else side
+            for place, name in enumerate(NAMES, 1):
+                case = recorder.case(name, parameters=parameters, **axes)
+                for block in range(10):
+                    duration = (1_000_000 + 1_000 * block + 1_500 * number) * factor * place
+                    case.timing(int(duration), details={"block": block})
+                case.outcome("ok" if factor < 9 else "OOM")
+
+
+def judged(warehouse: Warehouse, *sides: Any) -> list[dict[str, Any]]:
+    return [{column: row[column] for column in ("name", *JUDGED)} for row in compare(warehouse, *sides).rows]
+
+
+@pytest.mark.parametrize("column", ["backend", "dtype", "batch_size", "threads", ODD])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_values_of_a_column_are_compared_as_runs_are(column: str, runs: int, tmp_path: Path) -> None:
+    """Same ratios, intervals, verdicts and reasons as of runs that measured one value each and lack the column."""
+    sides = {"1": 1.0, "2": 1.25, "4": 1.25}
+    for number in range(runs):
+        measure(tmp_path / "within", "main", number, sides, column)
+        for side, factor in sides.items():
+            measure(tmp_path / "apart", f"c{side}", number, {side: factor})
+    with Warehouse.open(Store(tmp_path / "apart")) as warehouse:
+        expected = [judged(warehouse, *find_sides(warehouse, "c1", other, all_runs=True)) for other in ("c2", "c4")]
+    with Warehouse.open(Store(tmp_path / "within")) as warehouse:
+        for other, rows in zip("24", expected, strict=True):
+            with variants(warehouse, column, ("1", other), ["main"], all_runs=True) as found:
+                assert [len(side.runs) for side in found] == [runs, runs]
+                assert len(rows) == 2 and judged(warehouse, *found) == rows
+                assert [round(1 / row["ratio"], 2) for row in rows] == [1.25, 1.25]
+                assert "of the same runs" in str(said_of(*found))
+        assert warehouse.rows("SELECT count(*) FROM run_summaries") == [(runs,)]
+
+
+def test_earlier_runs_of_the_config_tell_how_runs_vary(tmp_path: Path) -> None:
+    """The newest run alone is compared, with the noise of five earlier ones: no spread of sessions is assumed."""
+    for number in range(6):
+        measure(tmp_path, "main", number, {"a": 1, "b": 1.25}, "backend")
+    with Warehouse.open(Store(tmp_path)) as warehouse, variants(warehouse, "backend", ("a", "b")) as found:
+        assert found[0].runs == ("main-5/a",)
+        assert {row["verdict"] for row in judged(warehouse, *found)} == {"SLOWER"}
+
+
+def test_sides_of_several_runs(tmp_path: Path) -> None:
+    """A value may be of another run than its opposite: then nothing is shared."""
+    measure(tmp_path, "one", 0, {"a": 1, "c": 5}, "backend")
+    measure(tmp_path, "two", 0, {"b": 2}, "backend")
+    with Warehouse.open(Store(tmp_path)) as warehouse:
+        with variants(warehouse, "backend", ("a", "b"), ["one", "two"]) as found:
+            assert [side.runs for side in found] == [("one-0/a",), ("two-0/b",)] and said_of(*found) is None
+            assert [round(row["ratio"], 2) for row in judged(warehouse, *found)] == [0.5, 0.5]
+        with pytest.raises(UnknownName, match="no backend 'b' in the cases of one"):
+            variants(warehouse, "backend", ("a", "b"), ["one"]).__enter__()
+
+
+def test_a_value_that_fails_is_broken(tmp_path: Path) -> None:
+    """Outcomes are split as numbers are."""
+    measure(tmp_path, "main", 0, {"a": 1, "b": 9}, "backend")
+    with Warehouse.open(Store(tmp_path)) as warehouse, variants(warehouse, "backend", ("a", "b")) as found:
+        assert {row["verdict"] for row in judged(warehouse, *found)} == {"BROKEN"}
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("bakend", ("eager", "liger"), "no column 'bakend' in the cases of latest. Nearest: 'backend'."),
+        ("backend", ("eager", "ligar"), "no backend 'ligar' in the cases of latest. Nearest: 'liger'."),
+        ("dtype", ("eager", "liger"), "no dtype 'eager' in the cases of latest."),
+        ("backend", ("eager", "eager"), "both sides are 'eager': name two values of backend"),
+        ("'; DROP TABLE runs; --", ("eager", "liger"), "no column"),
+    ],
+)
+def test_what_is_not_there_is_said(column: str, values: tuple[str, str], said: str, tmp_path: Path) -> None:
+    """Unknown columns and values with the nearest that there are; one value twice."""
+    measure(tmp_path, "main", 0, {"eager": 1, "liger": 2}, "backend")
+    with (
+        Warehouse.open(Store(tmp_path)) as warehouse,
+        pytest.raises(BenchError, match=re.escape(said)),
+    ):
+        variants(warehouse, column, values).__enter__()
+
+
+KERNELS = "kernel,provider,size,ms\n" + "".join(
+    f"softmax,{provider},{size},{ms}\n"
+    for provider, size, ms in (("torch", 512, 0.03), ("fused", 512, 0.02), ("torch", 2048, 0.09), ("fused", 2048, 0.05))
+)
+
+
+def asked(*arguments: str) -> tuple[list[dict[str, str]], str]:
+    """The rows of `bench compare … --format csv`, and what it says beside them."""
+    result = CliRunner().invoke(cli, ["compare", *arguments, "--format", "csv"])
+    assert result.exit_code == 0, result.output
+    return list(csv.DictReader(io.StringIO(result.stdout))), result.stderr
+
+
+def test_alternatives_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column of providers: each size is compared with the same size of the other; no store changes."""
+    monkeypatch.chdir(tmp_path)
+    Path("kernels.csv").write_text(KERNELS)
+    mapping = ["--map", "name=kernel,backend=provider,parameters=size,value=ms,unit:=ms"]
+    assert CliRunner().invoke(cli, ["ingest", *mapping, "kernels.csv"]).exit_code == 0
+    before = {path: path.read_bytes() for path in Path(".bench").rglob("*") if path.is_file()}
+    rows, _ = asked("torch", "fused", "--by", "backend")
+    assert {json.loads(row["parameters"])["size"]: round(float(row["ratio"]), 3) for row in rows} == {
+        512: 1.5,
+        2048: 1.8,
+    }
+    rows, _ = asked("512", "2048", "--by", "size", "--where", "backend=torch")
+    assert [float(row["ratio"]) for row in rows] == [pytest.approx(1 / 3)]
+    assert before == {path: path.read_bytes() for path in Path(".bench").rglob("*") if path.is_file()}
+
+
+def test_two_commands_of_one_file_read_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hyperfine's two commands, of a file that no store holds."""
+    monkeypatch.chdir(tmp_path)
+    results = [
+        {"command": command, "times": [seconds * (1 + i / 1000) for i in range(10)], "exit_codes": [0] * 10}
+        for command, seconds in (("find -name 'a'", 0.3), ("fd a", 0.1))
+    ]
+    Path("two.json").write_text(json.dumps({"results": results}))
+    rows, said = asked("find -name 'a'", "fd a", "--by", "name", "--runs", "two.json", "--metrics", "latency")
+    assert [(row["name"], round(float(row["ratio"]), 3), row["verdict"]) for row in rows] == [
+        ("find -name 'a' → fd a", 3, "FASTER")
+    ]
+    assert "both sides are of the same runs" in said and not Path(".bench").exists()
+
+
+def test_options_that_do_not_go_together() -> None:
+    """--runs without --by, and --slo with it."""
+    for arguments, said in (
+        (["--runs", "x"], "--runs goes with --by"),
+        (["--by", "name", "--slo", "ttft=1"], "--slo compares"),
+    ):
+        result = CliRunner().invoke(cli, ["compare", "a", "b", *arguments])
+        assert said in str(result.exception)
