@@ -4,7 +4,8 @@
 -- commit that was measured meanwhile. Of all other runs only those are that began within 30 minutes and have no case twice: a
 -- case that is measured again begins a new round, and a run without cases is one of its own. A run that confirms another is of its round.
 --
--- axes: run
+-- config      VARCHAR    Config of the run.
+-- run_id      VARCHAR    Run.
 -- round_id    VARCHAR    Round: the id of its first run.
 -- machine_id  VARCHAR    What the class of the run's machine is told by.
 -- began_at    TIMESTAMP  When the run began; for an import that does not say, when it was loaded. UTC.
@@ -88,6 +89,6 @@ rounds AS (
     LEFT JOIN joined ON own.run_id = joined.run_id
 )
 
-SELECT own.run_id, own.config, coalesce(confirmed.round_id, own.round_id) AS round_id, own.machine_id, own.began_at
+SELECT own.config, own.run_id, coalesce(confirmed.round_id, own.round_id) AS round_id, own.machine_id, own.began_at
 FROM rounds AS own
 LEFT JOIN rounds AS confirmed ON own.confirms = confirmed.run_id AND own.config = confirmed.config

@@ -134,6 +134,15 @@ def test_a_load_takes_what_is_new_and_a_second_one_nothing(store: Store) -> None
     assert durations(store) == [1, 2, 3]
 
 
+def test_loads_one_by_one_leave_one_row_a_run(store: Store) -> None:
+    """Where a load computes the rows of a whole config anew, those of the load before go."""
+    for number in range(3):
+        record(store, "a", number)
+        load(store)
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.rows("SELECT count(*), count(DISTINCT run_id) FROM _rounds") == [(3, 3)]
+
+
 def test_opening_loads_what_is_pending(store: Store) -> None:
     """Who asks gets the newest, without an ingest in between; deleting the warehouse loses nothing."""
     record(store, "a", 1)
