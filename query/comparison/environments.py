@@ -1,6 +1,6 @@
 """Environments: which machines, software, code and settings differ between two sets of runs, field by field."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 COLUMNS = ("kind", "field", "base_values", "candidate_values", "same")
 FACT_KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags")
 NOBODY = "–"  # a run that did not record the field
+WIDEST, LINES = 48, 8  # characters of a value in a line, and lines below a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,23 @@ def differences(
 ) -> list[EnvironmentField]:
     """The facts in which two sets of runs differ, by kind and name."""
     return [fact for fact in facts(warehouse, base_runs, candidate_runs) if not fact.same]
+
+
+def lines(found: Sequence[EnvironmentField], command: str) -> Iterator[str]:
+    """A line for each difference of machine, software and settings, shortened; `command` shows all of them whole.
+
+    The commit, and what an import says of it, are no differences of machines.
+    """
+    told = [fact for fact in found if fact.kind not in ("code", "tags") and fact.field != "commit_info"]
+    for fact in told[:LINES]:
+        yield f"{fact.field} differs: {' → '.join(map(_shortened, fact.texts()))}"
+    if len(told) > LINES or any(len(text) > WIDEST for fact in told for text in fact.texts()):
+        more = f"{len(told) - LINES} more differences" if len(told) > LINES else "whole values"
+        yield f"{more}: {command}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def render(found: Sequence[EnvironmentField], base: str, candidate: str) -> tuple[list[str], list[list[Any]]]:

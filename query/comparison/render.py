@@ -198,8 +198,9 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
         names = ", ".join(f"{name} ({count})" for name, count in others.most_common(LISTED))
         more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
         yield f"not judged: {names}{more}; --all shows other statistics, --metrics and --where 'phase=…' what they name"
-    if comparison.differences:
-        yield f"environments differ: {'; '.join(map(str, comparison.differences))}"
+    yield from environments.lines(
+        comparison.differences, f"bench env-diff {comparison.base.name} {comparison.candidate.name}"
+    )
 
 
 def _hidden_unsure(comparison: Comparison) -> Iterator[str]:

@@ -442,4 +442,4 @@ def test_environments_that_differ_are_said() -> None:
         *measured("a", 1), *measured("b", 1),
     )  # fmt: skip
 
-    assert list(sentences(compare(warehouse, A, B)))[-1] == "environments differ: host: one → two"
+    assert list(sentences(compare(warehouse, A, B)))[-1] == "host differs: one → two"

@@ -5,7 +5,7 @@ import io
 import json
 from typing import Any
 
-from bench.query.comparison.environments import differences, facts, sentence
+from bench.query.comparison.environments import EnvironmentField, differences, facts, lines, sentence
 from bench.warehouse import events
 
 from ..builders import Builder, run
@@ -106,3 +106,19 @@ def test_hostile_values_cannot_steer_a_terminal() -> None:
     _, table = render(facts(warehouse, ["a'"], ["b"]), "a'", "b")
     assert {row[1]: row[2] for row in table} == {**nasty, "host": "\x1b]0;x\x07"}
     assert all(escape(str(value)).isprintable() for row in table for value in row)
+
+
+def test_a_line_for_each_difference_shortened() -> None:
+    """The commit is no difference of machines; long values are cut, and a command shows them whole."""
+    found = [
+        EnvironmentField("machine", "cpu", ("A",), ("B",), False),
+        EnvironmentField("software", "compiler", ("x" * 200,), (None,), False),
+        EnvironmentField("code", "git_commit", ("c1",), ("c2",), False),
+        EnvironmentField("extra", "commit_info", ("{}",), ("{1}",), False),
+    ]
+
+    assert list(lines(found, "bench env-diff a b")) == [
+        "cpu differs: A → B",
+        f"compiler differs: {'x' * 47}… → –",
+        "whole values: bench env-diff a b",
+    ]
