@@ -37,13 +37,14 @@ REFUSED: dict[str, list[str]] = {
     "regressions": ["zzz", "--configs zzz", "--confirm zzz", "main -o FOLDER/none/x"],
     "history": ["--configs zzz", "--since nonsense", "--metrics zzz"],
     "bisect": ["", "--good zzz -- true"],
+    "ci": ["", "--against no-such-revision -- true"],
     "report": ["zzz", "main zzz", "main -o FOLDER/none/x.md"],
     "export": ["--as no-such", "--as hyperfine zzz", "--as hyperfine main -o FOLDER/none/x"],
-    "runs": ["--configs zzz", "--limit -1"],
-    "configs": ["--format none"],
-    "cases": ["--runs zzz", "--statuses zzz"],
-    "sources": ["--configs zzz"],
-    "rejects": ["--configs zzz"],
+    "list runs": ["--configs zzz", "--limit -1"],
+    "list configs": ["--format none"],
+    "list cases": ["--runs zzz", "--statuses zzz"],
+    "list sources": ["--configs zzz"],
+    "list rejects": ["--configs zzz"],
     "show": ["zzz"],
     "explain": ["zzz", "main zzz mlp", "mlp --run zzz", "mlp --metric zzz"],
     "env-diff": ["main zzz", "main NEW -o FOLDER/none/x"],
@@ -55,12 +56,12 @@ REFUSED: dict[str, list[str]] = {
     "tag": ["zzz a=b", "main nonsense", "main"],
     "untag": ["main no-such-tag", "zzz a"],
     "doctor": ["--no-such-option"],
-    "sync": ["/no/such/store STORE", "STORE s3://user:password@bucket", "STORE STORE"],
-    "compact": ["--below nonsense", "--target 0"],
-    "archive": ["--before nonsense --to OTHER", "--before 2001-01-01 --to STORE"],
-    "schemas": ["no such answer"],
-    "mcp": ["--allow-measure 'rm -rf /'", "--timeout 0"],
-    "completion": ["no-such-shell"],
+    "store sync": ["/no/such/store STORE", "STORE s3://user:password@bucket", "STORE STORE"],
+    "store compact": ["--below nonsense", "--target 0"],
+    "store archive": ["--before nonsense --to OTHER", "--before 2001-01-01 --to STORE"],
+    "programs schemas": ["no such answer"],
+    "programs mcp": ["--allow-measure 'rm -rf /'", "--timeout 0"],
+    "programs completion": ["no-such-shell"],
     "viz movers": ["main zzz", "main NEW --metric zzz", "main NEW -o FOLDER/none/x.svg"],
     "viz runtime-vs-tokens": ["NEW -o FOLDER/none/x.svg", "zzz", "main --sides"],
     "viz query": ["'SELECT nothing'", "'COPY runs TO FILE'"],
@@ -71,7 +72,7 @@ LINES = sorted(  # what reads other places first, then one line of each command
     key=lambda line: (line[0] != "compare", line[1] != REFUSED[line[0]][0]),
 )
 SAMPLE = len(REFUSED) + len(REFUSED["compare"]) - 1
-ABOUT_THE_STORE = {"recover", "rebuild", "verify", "settings"}  # they take no argument that could be refused late
+ABOUT_THE_STORE = {"store recover", "store rebuild", "store verify", "settings"}  # they take no argument that could be refused late
 
 
 @pytest.fixture(scope="module")

@@ -35,9 +35,20 @@ def runs(*numbers: float | None, name: str = "m", config: str = "main", **fields
 def series(numbers: list[float | None], **labels: Any) -> Series:
     """A series of nothing but numbers."""
     known = {"config": "main", "case_id": "c", "name": "m", "metric": "latency", "unit": "ns", "better": "lower"}
-    names = ("suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters", "phase")
+    names = (
+        "machine",
+        "suite",
+        "mode",
+        "device",
+        "dtype",
+        "backend",
+        "batch_size",
+        "sequence_length",
+        "parameters",
+        "phase",
+    )
     order = (
-        "config", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
+        "config", "machine", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
         "parameters", "metric", "phase", "unit", "better",
     )  # fmt: skip
     given = {**dict.fromkeys(names), **known, **labels}

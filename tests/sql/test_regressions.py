@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bench.warehouse.events import Environment
 
 from ..benchmarks.simulations.alarms import judge, judge_shift
 from ..builders import Builder, case, metric, outcome, run, timing
@@ -17,9 +18,10 @@ STEADY = (1000, 1010, 990, 1005, 995, 1000, 1008, 992)  # ns, with a spread of 1
 
 
 def record(warehouse: Builder, values: Mapping[str, Sequence[int | None]], *, config: str = "main", first: int = 0,
-           hosts: Sequence[str] = ("host",), status: str = "ok") -> list[str]:  # fmt: skip
+           hosts: Sequence[str] = ("host",), status: str = "ok", environment_id: str | None = None) -> list[str]:  # fmt: skip
     """One run a day, with a sample of each case that has one; returns the run ids."""
     ids = []
+    warehouse.add(Environment(environment_id="known", cpu="a processor"))
     for index in range(max(map(len, values.values()))):
         run_id = f"{config}-{first + index:02d}"
         warehouse.add(
@@ -29,6 +31,7 @@ def record(warehouse: Builder, values: Mapping[str, Sequence[int | None]], *, co
                 started_at=(first + index) * DAY,
                 host=hosts[index % len(hosts)],
                 git_commit=f"c{first + index}",
+                environment_id=environment_id,
             )
         )
         for name, each in values.items():
@@ -72,6 +75,10 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
         )
         warehouse.rows(
             "INSERT INTO _run_times BY NAME SELECT run_id, config, started_at AS began_at FROM runs WHERE run_id = ?",
+            [f"r{index:02d}"],
+        )
+        warehouse.rows(
+            "INSERT INTO _rounds BY NAME SELECT run_id, config, run_id AS round_id, began_at FROM _run_times WHERE run_id = ?",
             [f"r{index:02d}"],
         )
         measured = ~np.isnan(row)
@@ -234,7 +241,7 @@ def test_what_all_cases_share_is_taken_out(warehouse: Builder) -> None:
     values = {f"m{i}": (1e6 * np.exp(rng.normal(0, 0.01, 9))).astype(int).tolist() for i in range(30)}
     for name, series in values.items():
         series[-1] = int(series[-1] * (2.2 if name == "m0" else 1.1))
-    ids = record(warehouse, values)
+    ids = record(warehouse, values, environment_id="known")
 
     changed = {
         name: verdict for name, verdict in verdicts(warehouse, ids[-1:]).items() if verdict not in ("SAME", "UNSURE")

@@ -144,7 +144,10 @@ def test_slowdowns_count_as_they_are_and_as_one(warehouse: Builder) -> None:
 def test_two_runs_stand_side_by_side(warehouse: Builder) -> None:
     """Each over its own passing cases; matched over those that pass in both, the others with their reason."""
     warehouse.add(
-        *(run(run_id, "nightly", "torch-compile", started_at=i) for i, run_id in enumerate(("first", "old", "new")))
+        *(
+            run(run_id, "nightly", "torch-compile", started_at=i * 86_400_000_000)
+            for i, run_id in enumerate(("first", "old", "new"))
+        )
     )
     warehouse.add(*reported("a", 99.0, "first"))
     warehouse.add(*reported("a", 2.0, "old"), *reported("b", 8.0, "old"), *reported("gone", 2.0, "old"))

@@ -70,7 +70,7 @@ verdicts AS (
 verdicts_with_history AS (  -- what single runs leave open, the levels and the last three runs of the series may tell
     SELECT
         own.* EXCLUDE (p, q), is_changed AND coalesce(level.is_known, false) AS is_known, level.stretches,
-        base_total > 0 AND NOT is_changed AND step.is_step AND better IS NOT NULL AND is_headline AS is_step,
+        base_total > 0 AND (NOT is_changed OR verdict LIKE 'LIKELY %') AND step.is_step AND better IS NOT NULL AND is_headline AS is_step,
         step.level AS step_level, step.value AS step_value, step.change AS step_change, step.reach AS step_reach, step.runs AS step_runs,
         step.since_place AS step_since, step.good_place AS step_good,
         CASE WHEN is_step THEN step.p ELSE own.p END AS p, CASE WHEN is_step THEN step.q ELSE own.q END AS q

@@ -149,8 +149,8 @@ def test_names_are_found_as_sql_finds_them_and_told_where_wrong(empty: Warehouse
     ("query", "message"),
     [
         ("SELECT 1; SELECT 2", "one SELECT; this is SELECT, SELECT"),
-        ("DROP TABLE runs", "one SELECT; this is DROP"),
-        ("COPY (SELECT 1) TO '/tmp/x.csv'", "one SELECT; this is COPY"),
+        ("DROP TABLE runs", "only reads: DROP is refused"),
+        ("COPY (SELECT 1) TO '/tmp/x.csv'", "only reads: COPY is refused"),
         ("", "this is nothing"),
         ("SELEC 1", "syntax error"),
         ("FROM speedup", "no table or view 'speedup'. Nearest: speedups"),
