@@ -72,7 +72,12 @@ LINES = sorted(  # what reads other places first, then one line of each command
     key=lambda line: (line[0] != "compare", line[1] != REFUSED[line[0]][0]),
 )
 SAMPLE = len(REFUSED) + len(REFUSED["compare"]) - 1
-ABOUT_THE_STORE = {"store recover", "store rebuild", "store verify", "settings"}  # they take no argument that could be refused late
+ABOUT_THE_STORE = {
+    "store recover",
+    "store rebuild",
+    "store verify",
+    "settings",
+}  # they take no argument that could be refused late
 
 
 @pytest.fixture(scope="module")
