@@ -239,7 +239,10 @@ def speedups(
             return
         rows = list(select(warehouse, "speedups", where, columns=FOR_PEOPLE, order=order).rows)
         if not rows:
-            raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
+            raise NothingToShow(
+                "no case was measured against a baseline. Compare two backends with: bench compare OLD NEW --by backend; "
+                "measure models with their baseline with: bench measure models"
+            )
         write_fitted(*render(rows), fmt, output, spare=SPARE)
         if not models:
             for sentence in geomeans(warehouse, {key: where[key] for key in where if key != "name"}):
