@@ -35,6 +35,12 @@ JUDGED = (
 ODD = 'o\'d/d~ "key"'
 
 
+@pytest.fixture(autouse=True)
+def _no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are recorded where no clean commit makes them repeats of one another."""
+    monkeypatch.chdir(tmp_path)
+
+
 def measure(root: Path, config: str, number: int, sides: dict[str, float], column: str | None = None) -> None:
     """A run of two models, ten samples each, once for each side, which is a time and a value of the column."""
     with run(config, store=root, run_id=f"{config}-{number}") as recorder:
@@ -139,9 +145,8 @@ def asked(*arguments: str) -> tuple[list[dict[str, str]], str]:
     return list(csv.DictReader(io.StringIO(result.stdout))), result.stderr
 
 
-def test_alternatives_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alternatives_of_a_table() -> None:
     """A column of providers: each size is compared with the same size of the other; no store changes."""
-    monkeypatch.chdir(tmp_path)
     Path("kernels.csv").write_text(KERNELS)
     mapping = ["--map", "name=kernel,backend=provider,parameters=size,value=ms,unit:=ms"]
     assert CliRunner().invoke(cli, ["ingest", *mapping, "kernels.csv"]).exit_code == 0
@@ -156,9 +161,8 @@ def test_alternatives_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert before == {path: path.read_bytes() for path in Path(".bench").rglob("*") if path.is_file()}
 
 
-def test_two_commands_of_one_file_read_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_commands_of_one_file_read_in_place() -> None:
     """Hyperfine's two commands, of a file that no store holds."""
-    monkeypatch.chdir(tmp_path)
     results = [
         {"command": command, "times": [seconds * (1 + i / 1000) for i in range(10)], "exit_codes": [0] * 10}
         for command, seconds in (("find -name 'a'", 0.3), ("fd a", 0.1))
