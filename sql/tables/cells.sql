@@ -56,7 +56,7 @@ process_medians AS (
 process_spreads AS (
     SELECT
         run_id, case_id, metric, phase, count(*) AS processes,
-        list_stddev_samp(list_sort(list(ln(value)) FILTER (value > 0))) AS process_spread
+        list_stddev_samp(list_sort(list(CASE WHEN value > 0 THEN ln(value) END) FILTER (value > 0))) AS process_spread
     FROM process_medians
     GROUP BY ALL
 ),

@@ -1,5 +1,6 @@
 """cells: each summary is what a statistician would compute, whatever order the samples came in."""
 
+import math
 import random
 import statistics
 from typing import Any
@@ -168,3 +169,17 @@ def test_two_units_of_one_metric_stay_apart(warehouse: Builder) -> None:
     assert warehouse.rows(means) == [(*it, pytest.approx(0.5), 1) for it in kept]
     results = "SELECT run_id, median_ns, compile_ns FROM model_results ORDER BY run_id"
     assert warehouse.rows(results) == [("a", 4e6, 4e6), ("b", 8e6, 8e6)]
+
+
+def test_processes_that_measured_zero_have_no_logarithm(warehouse: Builder) -> None:
+    """A processor time of 0 leaves no error behind, and other processes tell the spread; the interval is that of processes."""
+    it = case("m", "r")
+    values = (0, 100, 110, 121)
+    warehouse.add(run("r"), it, *(timing(it, ns, process=process) for process, ns in enumerate(values)))
+
+    ((processes, spread, low, high),) = warehouse.rows(
+        "SELECT processes, process_spread, median_low, median_high FROM cells"
+    )
+    assert (processes, spread) == (4, pytest.approx(math.log(1.1)))
+    reach = math.exp(3.182446 * math.log(1.1) / 2)
+    assert (low, high) == (pytest.approx(105 / reach, rel=1e-5), pytest.approx(105 * reach, rel=1e-5))

@@ -81,6 +81,7 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
             "INSERT INTO _rounds BY NAME SELECT run_id, config, run_id AS round_id, began_at FROM _run_times WHERE run_id = ?",
             [f"r{index:02d}"],
         )
+        warehouse.rows("INSERT INTO _machine_facts BY NAME SELECT ? AS run_id, 'main' AS config", [f"r{index:02d}"])
         measured = ~np.isnan(row)
         warehouse.connection.register("given", pa.table({"i": np.arange(series)[measured], "median": row[measured]}))
         warehouse.rows(
