@@ -610,7 +610,7 @@ class CompiledMapping:
         is_alone = (
             len(self._values) == 1
             and not self._parts_runs
-            and not {"metric", "phase"} & self._values[0][0].about.keys()
+            and not {"metric", "phase", "unit"} & self._values[0][0].about.keys()
         )
         if is_alone and self._is_first and not collected.taken:  # few and short columns are sorted faster
             plain = f"SELECT i, ord, i AS line, case_no, 1 AS n FROM measured WHERE NOT is_total AND {self._plain}"

@@ -219,7 +219,7 @@ def row_json(columns: TextColumns) -> tuple[str, str]:
         pairs.append(f"{literal(json.dumps(name, ensure_ascii=False) + ': ')} || {value}")
         if columns.is_json:
             odd.append(f"n{index} AND {not_as_python(f'c{index}')}")
-    text = f"'{{' || concat_ws(', ', {', '.join(pairs)}) || '}}'"
+    text = f"'{{' || concat_ws(', ', {', '.join(pairs)}) || '}}'" if pairs else "'{}'"
     return text, both(odd, "OR")
 
 

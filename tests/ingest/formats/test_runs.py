@@ -117,17 +117,18 @@ def test_asv_is_a_history_by_commit(load: Load, rows: Rows, tmp_path: Path) -> N
 
 
 @pytest.mark.exhaustive
-def test_files_that_say_no_run_are_one(load: Load, rows: Rows, tmp_path: Path) -> None:
-    """Also those that join later; the run begins when it was loaded, for want of anything better."""
+def test_files_that_say_no_run_are_of_one_round(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Also those that join later; a run begins when it was loaded, for want of anything better."""
     hyperfine = SAMPLES["hyperfine"]["results.json"]
     lay(tmp_path, {"h/a.json": hyperfine})
     load(tmp_path / "h")
     lay(tmp_path, {"h/b.json": hyperfine.replace(b"sleep", b"true")})
     load(tmp_path / "h")
 
-    assert rows("SELECT count(*) FROM runs") == [(1,)]
-    assert rows("SELECT count(DISTINCT run_id), count(DISTINCT case_id) FROM cells") == [(1, 2)]
-    assert rows("SELECT began_at > TIMESTAMP '2024-01-01' FROM run_summaries") == [(True,)]
+    assert rows("SELECT count(*) FROM runs") == [(2,)]
+    assert rows("SELECT count(DISTINCT run_id), count(DISTINCT case_id) FROM cells") == [(2, 2)]
+    assert rows("SELECT count(DISTINCT round_id) FROM _rounds") == [(1,)]
+    assert rows("SELECT DISTINCT began_at > TIMESTAMP '2024-01-01' FROM run_summaries") == [(True,)]
 
 
 def test_files_of_one_run_must_not_contradict_each_other(load: Load, rows: Rows, tmp_path: Path) -> None:
