@@ -53,7 +53,7 @@ turns AS (
     SELECT
         own.*, CASE WHEN commit IS NULL AND NOT is_dated AND turn IS NULL THEN own.run_id END AS lone_run, CASE
             WHEN commit IS NOT NULL THEN 0
-            WHEN is_dated THEN (epoch_us(began_at) - stretch_us) // 1800000001
+            WHEN is_dated THEN ((epoch_us(began_at)::HUGEINT - stretch_us) // 1800000001)::BIGINT
             ELSE max(coalesce(turn, 1)) OVER (
                 PARTITION BY config, commit, is_dated, stretch ORDER BY began_at NULLS FIRST, own.run_id
             )
@@ -70,7 +70,8 @@ first_runs AS (
 ),
 commit_rounds AS (
     SELECT
-        config, first_run, epoch_us(min(began_at)) - 1800000000 AS first_us, epoch_us(max(began_at)) + 1800000000 AS last_us
+        config, first_run, epoch_us(min(began_at))::HUGEINT - 1800000000 AS first_us,
+        epoch_us(max(began_at))::HUGEINT + 1800000000 AS last_us
     FROM first_runs
     WHERE commit IS NOT NULL
     GROUP BY config, first_run

@@ -89,7 +89,7 @@ SELECT
     list_avg(x) AS mean,
     list_stddev_samp(x) AS stdev,
     least(x[k], median / process_factor) AS median_low,
-    greatest(x[n + 1 - k], median * process_factor) AS median_high,
+    _finite(greatest(x[n + 1 - k], median * process_factor)) AS median_high,
     processes,
     process_spread
 FROM summaries
