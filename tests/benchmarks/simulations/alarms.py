@@ -9,11 +9,14 @@ Beside what is missed stands what an oracle misses, which knows the level, the s
 the judged run to doubt: the same test and hurdle, without anything estimated.
 """
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
+from bench import sql
 from bench.query.regression.regressions import RegressionRule
 from scipy import special, stats
 
@@ -378,12 +381,17 @@ def _called(change: Array, noise: Array, p: Array, rule: RegressionRule, nearest
     return Judgement(change, noise, p, q, called, ~called & likely)
 
 
-ASSUMED_REACH = 0.0657  # the macro `_assumed_reach` once more, of times
+@functools.cache
+def assumed_reach(metric: str, phase: str | None, unit: str) -> float:
+    """What the macro `_assumed_reach` says of a metric."""
+    query = f"SELECT {sql.views()['_assumed_reach'].body} FROM (SELECT ? AS metric, ?::VARCHAR AS phase, ? AS unit)"
+    ((reach,),) = duckdb.execute(query, [metric, phase, unit]).fetchall()
+    return float(reach)
 
 
 def _assumed(change: Array, rule: RegressionRule) -> Judgement:
     """One run a side and no history: how sessions differ is assumed, so that nothing is more than likely."""
-    reach, cases = ASSUMED_REACH, len(change)
+    reach, cases = assumed_reach("latency", "steady", "ns"), len(change)
     if cases >= 8:
         ordered, half = np.sort(change), (cases + 1) // 2
         widths = ordered[half - 1 :] - ordered[: cases - half + 1]

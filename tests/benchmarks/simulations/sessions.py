@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from bench.sql.rules import FLOOR
 
 from ..figures import Figures
-from .alarms import Array, Judgement, judge
+from .alarms import Array, Judgement, assumed_reach, judge
 
 WORLDS = 200
 
@@ -114,7 +115,7 @@ def public_nights(figures: Figures) -> None:
     changes = {metric: list(_neighbours(folder, column)) for metric, column in COLUMNS.items()}
     for metric, logs in changes.items():
         if logs:
-            beyond = np.abs(logs) > REACHES[metric] + np.log(1.03)
+            beyond = np.abs(logs) > assumed_reach(metric, None, UNITS[metric]) + np.log1p(FLOOR)
             figures.add(f"public nights, {metric}, called likely", 100 * float(beyond.mean()), "%", most=5.05)
 
 
@@ -122,12 +123,7 @@ COLUMNS = {
     "latency": "abs_latency", "speedup": "speedup", "compile_latency": "compilation_latency",
     "compression_ratio": "compression_ratio",
 }  # fmt: skip
-REACHES = {
-    "latency": 0.0657,
-    "speedup": 0.092,
-    "compile_latency": 0.25,
-    "compression_ratio": 0.038,
-}  # of _assumed_reach
+UNITS = {"latency": "ns", "speedup": "ratio", "compile_latency": "ns", "compression_ratio": "ratio"}
 
 
 def _neighbours(folder: Path, column: str) -> Iterator[float]:
