@@ -64,7 +64,7 @@ ANSWERS = {
     "settings": _of("settings"),
     "doctor": _of("doctor"),
     "sync --dry-run": _of("sync --dry-run"),
-    "measure models": _of("measure models"),
+    "measure models": JsonAnswer(("measure models",), version=2),
     "measure models --print": _of("measure models --print"),
     "measure command": _of("measure command"),
     "measure function": _of("measure function"),

@@ -38,7 +38,10 @@ def failed(
         ("sql 'SELECT nam FROM speedups'", "BenchError", 'Binder Error: Referenced column "nam"', None, ["name"], 2),
         ("compare base", "MissingParameter", "Missing argument 'CANDIDATE'.", "See: bench compare --help", [], 2),
         ("runs --format jsn", "BadParameter", "Invalid value for '--format'", "See: bench list runs --help", ["json"], 2),
-        ("export --as hyperfin", "BadParameter", "Invalid value for '--as'", "See: bench export --help", ["hyperfine"], 2),
+            (
+                "export --as hyperfin", "BadParameter", "Invalid value for '--format' / '--as'", "See: bench export --help",
+                ["hyperfine"], 2,
+            ),
         ("runs --limt 3", "NoSuchOption", "No such option '--limt'.", "See: bench list runs --help", ["--limit"], 2),
         ("compair", "UnknownName", "no command 'compair'.", "List them with: bench --help", ["compare"], 2),
         ("viz speedup", "UnknownName", "no chart 'speedup'.", "List them with: bench viz list", ["speedups"], 2),

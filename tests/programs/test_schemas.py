@@ -59,7 +59,7 @@ TYPED = {
     "sync --dry-run": ["sync", ".bench", "elsewhere", "--dry-run"],
 }
 EXPLAINED = {  # the other rows that `explain` may write
-    "values": ["explain", "mlp", "--backend", "inductor", "--metric", "throughput"],
+    "values": ["explain", "mlp", "--backend", "inductor", "--metric", "request_throughput"],
     "memory": ["explain", "mlp", "--backend", "inductor", "--metric", "rss_peak"],
     "steps": ["explain", "step", "--run", "base", "--metric", "model_run_mean"],
     "outcomes": ["explain", "epsilon", "--run", "candidate"],

@@ -403,7 +403,7 @@ def test_a_document_does_not_call_ignorance_good() -> None:
         in document(compare(doubtful, A, B), command="bench compare a b").markdown()
     )
     assert (
-        "✅ **no change found; 1 the same, 0 unsure**"
+        "✅ **b: latency is the same within 3 %, 1.000x (95 % 0.992–1.008)**"
         in document(compare(same, A, B), command="bench compare a b").markdown()
     )
 
