@@ -2,11 +2,11 @@
 -- mean, anything else; times before rates and processor time.
 --
 -- arguments: metric
-CASE WHEN metric = _measurement(metric) THEN 0 WHEN metric LIKE _measurement(metric) || '\_%' ESCAPE '\' THEN 0 ELSE 10 END
-+ CASE
-    WHEN regexp_matches(metric, '_(median|p50)$') THEN 1
-    WHEN regexp_matches(metric, '_mean$') THEN 2
-    WHEN regexp_matches(metric, '_(slope|estimate|geomean|aggregate)$') THEN 3
-    WHEN metric <> _measurement(metric) AND regexp_matches(metric, '_(min|max|sum|p\d+|q1|q3|iqr|ld15iqr|hd15iqr|stddev|stdev|stderr|mad|rms|RMS|lower_fence|upper_fence)$') THEN 4
-    ELSE 0
-END
+CASE WHEN _is_of_latency(_base_metric(metric)) THEN 10 ELSE 0 END
++ list_transform([_statistic(metric)], lambda it: CASE
+    WHEN it = '' THEN 0
+    WHEN it IN ('median', 'p50') THEN 1
+    WHEN it = 'mean' THEN 2
+    WHEN it IN ('slope', 'estimate', 'geomean', 'aggregate') THEN 3
+    ELSE 4
+END)[1]
