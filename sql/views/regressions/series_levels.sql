@@ -1,6 +1,6 @@
 -- One row per series that the judged runs and 6 earlier runs of its config and machine measured: whether the judged value is at a level
 -- that the series knows. A series knows a level where at least 3 earlier runs were as far from the baseline as the judged value, less
--- twice the noise: in two or more separate stretches, of which one has 2 runs (single runs may have had a bad machine); or in one
+-- twice the noise, and farther than noise alone, which is twice its standard deviation: in two or more separate stretches, of which one has 2 runs (single runs may have had a bad machine); or in one
 -- stretch of 3 runs whose median is within three times the noise of the judged value. The stretch that reaches up to the judged
 -- runs does not count, and must not be longer than twice the longest of the others. `regressions` calls such a value UNSURE.
 --
@@ -32,7 +32,8 @@ neighbours AS (  -- a normal distribution has a quarter of its absolute values b
 reaches AS (
     SELECT
         *, list_transform(
-            xs, lambda earlier: CASE WHEN (earlier - level_x) * sign(x - level_x) >= abs(x - level_x) - 2 * noise THEN '1' ELSE '0' END
+            xs, lambda earlier: CASE WHEN (earlier - level_x) * sign(x - level_x) >= greatest(abs(x - level_x) - 2 * noise, 2 * noise)
+                THEN '1' ELSE '0' END
         ) AS are_there
     FROM neighbours
 ),
