@@ -167,7 +167,7 @@ class Tally:
     notes: list[str] = field(default_factory=list)  # sentences for the user
     runs: "list[RunRecord]" = field(default_factory=list)  # new ones that the file describes
     unitless: set[str] = field(default_factory=set)  # metrics of numbers without a unit and without a direction
-    setups: dict[tuple[str, str], dict[str, float]] = field(
+    setups: dict[tuple[str, str], dict[str, bool | float | str]] = field(
         default_factory=dict
     )  # by run and case: facts that may tell two apart
     # of each run it describes; without one, the part's own is made

@@ -6,25 +6,42 @@ from ..warehouse.console.numbers import counted
 from .format import Tally, formats
 from .plan import NewPart
 
-ALIKE = 0.05  # set-ups whose facts differ by no larger share are the same
+Fact = bool | float | str
+ALIKE = 0.05  # setups whose means differ by no larger share are the same
+SHOWN_FACTS = 3  # differences that a note names
 SHOWN_NAMES = 5  # metrics that a note names
 
 
 def notes_on_setups(parts: Iterable[NewPart], tallies: Mapping[tuple[str, int], Tally]) -> Iterator[str]:
-    """Notes about files that name the same case of a run, but were measured with another set-up: the first pair of each run."""
-    first: dict[tuple[str, str], tuple[NewPart, Mapping[str, float]]] = {}
+    """Notes about files that name the same case, but were measured with another setup: the first pair of each config."""
+    first: dict[tuple[str, str], tuple[NewPart, Mapping[str, Fact]]] = {}
     told: set[str] = set()
     for part in parts:
-        for place, facts in tallies[part.key].setups.items():
-            other, before = first.setdefault(place, (part, facts))
-            for fact in facts.keys() & before.keys() if place[0] not in told else ():
-                low, high = sorted((facts[fact], before[fact]))
-                if high > low * (1 + ALIKE):
-                    told.add(place[0])
-                    yield (
-                        f"{other.name} and {part.name} name the same case, but differ in {fact.replace('_', ' ')}:"
-                        f" {before[fact]:,.1f} and {facts[fact]:,.1f}. Give them configs of their own with NAME:PATH"
-                    )
+        for (_, case_id), facts in tallies[part.key].setups.items() if part.config not in told else ():
+            other, before = first.setdefault((part.config, case_id), (part, facts))
+            differing = [fact for fact in before if fact in facts and _differ(before[fact], facts[fact])]
+            if differing:
+                told.add(part.config)
+                said = "; ".join(
+                    f"{fact}: {_shown(before[fact])} and {_shown(facts[fact])}" for fact in differing[:SHOWN_FACTS]
+                )
+                yield (
+                    f"{other.name} and {part.name} name the same case, but differ in {said}. Give them configs of their own with"
+                    " NAME:PATH"
+                )
+                break
+
+
+def _differ(one: Fact, other: Fact) -> bool:
+    """Whether two facts are of two setups; means that differ a little are not."""
+    if isinstance(one, float) and isinstance(other, float):
+        low, high = sorted((abs(one), abs(other)))
+        return high > low * (1 + ALIKE) or one * other < 0
+    return one != other
+
+
+def _shown(fact: Fact) -> str:
+    return f"{fact:,.1f}" if isinstance(fact, float) and abs(fact) >= 10 else str(fact)
 
 
 def notes_on_units(parts: Iterable[NewPart], tallies: Mapping[tuple[str, int], Tally]) -> Iterator[str]:

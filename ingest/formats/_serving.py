@@ -34,6 +34,7 @@ from ..format import Part
 from ..readers.document import BadRecord, Object, decode, numbered_lines, repeated_key
 from ..readers.lazy_lists import count_in, records_in
 from ..readers.results import Results, Subject, number
+from ..readers.settings import settings_of
 
 METRICS = {
     "e2el": "latency", "e2e_latency": "latency", "request_latency": "latency", "end_to_end_latency": "latency",
@@ -168,7 +169,14 @@ def tokens(record: Object) -> dict[str, Any]:
 def setup(case: Subject, record: Object) -> None:
     """Tell the mean lengths of prompts, which an axis may say roughly."""
     completed, total = number(record.get("completed")), number(record.get("total_input_tokens"))
-    case.setup(input_tokens_of_a_request=total / completed if completed and total else None)
+    if completed and total:
+        case.setup({"input tokens of a request": total / completed})
+
+
+def settings(record: Object) -> dict[str, Any]:
+    """What is left of a record that says how it was set up, as axes."""
+    free = {field: value for field, value in record.left().items() if field not in PLAIN}
+    return {field: axis_value(record.take(field)) for field, _ in settings_of(free)}
 
 
 def length(mean: float, *, response: bool) -> int | str:

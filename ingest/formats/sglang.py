@@ -20,7 +20,16 @@ AXES = (
     "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len", "random_input_len", "random_output_len",
     "random_range_ratio",
 )  # fmt: skip
-SERVER = ("tp_size", "dp_size", "pp_size", "ep_size", "quantization", "attention_backend", "speculative_algorithm")
+SERVER = (
+    "tp_size",
+    "dp_size",
+    "pp_size",
+    "ep_size",
+    "dtype",
+    "quantization",
+    "attention_backend",
+    "speculative_algorithm",
+)
 OLD = {  # fields of v0.2, in ms
     "mean_e2e_latency": ("latency", "mean"), "median_e2e_latency": ("latency", "median"), "median_ttft": ("ttft", "median"),
     "median_itl": ("itl", "median"),
@@ -69,6 +78,7 @@ def _read(results: Results, line: str) -> None:
     axes = {axis: _serving.axis_value(record.take(axis)) for axis in AXES} | {
         "endpoint": backend if backend != tag else None
     }
+    axes |= _serving.settings(record)
     if not str(axes["dataset_name"]).startswith("random"):  # of which the axes say the lengths
         axes |= _serving.tokens(record)
     name = None

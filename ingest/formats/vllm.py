@@ -96,6 +96,7 @@ def _serving(record: Object, results: Results) -> None:
         {axis: serving.axis_value(record.take(axis)) for axis in AXES}
         | dict(_settings(record))
         | serving.tokens(record)
+        | serving.settings(record)
     )
     axes |= {
         "endpoint": endpoint if endpoint != label else None,

@@ -14,6 +14,7 @@ from ...warehouse.events import Environment
 from .document import BadRecord, Object, show
 from .json_format import JsonFormat, records_of
 from .results import AS_THE_UNIT_SAYS, Results, Subject, number
+from .settings import settings_of
 
 STATISTICS = {
     "avg": "mean", "average": "mean", "med": "median", "std": "stddev", "stdev": "stddev", "std_dev": "stddev",
@@ -172,6 +173,8 @@ class Declared(JsonFormat):
             if value is not None and value != "":
                 whole = isinstance(value, float) and value.is_integer()
                 axes[axis] = "inf" if value == float("inf") else int(value) if whole else value
+        free = {field: value for field, value in record.left().items() if self.rule(field) is None}
+        axes |= {field: record.take(field) for field, _ in settings_of(free)}
         if self.setup:
             axes |= self._settings(record)
         columns = {axis: axes.pop(axis) for axis in COLUMNS if _fits(axis, axes.get(axis))}

@@ -35,6 +35,7 @@ from .bulk import LONGEST_NAME as LONGEST_NAME
 from .bulk import LONGEST_NS, Rows, is_whole, rows_of
 from .document import BadRecord, labels
 from .revision import revision_of
+from .settings import nested_settings
 from .units import SPREADS, Unit, unit_of
 
 Chosen = tuple[str, bool]  # a run, and whether it is in the store already
@@ -362,11 +363,14 @@ class Subject:
         """Add the fields of a record that were not used otherwise, as one JSON text."""
         if fields := {key: value for key, value in left.items() if value is not None}:
             self.text("fields", fields)
+            self.setup(dict(nested_settings(fields)))
 
-    def setup(self, **facts: float | None) -> None:
-        """Say what was measured, where no axis does: cases of one run that differ by more than a twentieth in it are told."""
-        said = {name: fact for name, fact in facts.items() if fact is not None}
-        self._results.tally.setups.setdefault((self._results.run_id, self.case_id), said)
+    def setup(self, facts: Mapping[str, bool | float | str]) -> None:
+        """Say how it was set up, where no axis does: files that name the same case with another setup are told."""
+        if facts:
+            said = self._results.tally.setups.setdefault((self._results.run_id, self.case_id), {})
+            for name, fact in facts.items():
+                said.setdefault(name, fact)
 
     def outcome(self, status: str, reason: str | None = None, **columns: Any) -> None:
         """Add how it ended; a case that was measured is ok without being said so."""

@@ -10,7 +10,9 @@ import pytest
 from bench.ingest.command import ingest as command
 from bench.ingest.formats import _serving
 from bench.ingest.readers.document import Object, document_in
+from bench.ingest.readers.settings import is_setting
 from bench.ingest.run import IngestReport
+from bench.warehouse.events import CaseRecord
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -188,6 +190,59 @@ def test_prompts_of_other_lengths_are_other_cases(load: Load, rows: Rows, tmp_pa
     assert rows("SELECT parameters->>'input_tokens', n, median / 1e6 FROM cells WHERE metric = 'ttft_mean' ORDER BY 3") == [
         ("128", 2, 16.5), ("1024", 2, 128.5), ("8192", 2, 1024.5),
     ]  # fmt: skip
+
+
+SETTINGS = {
+    "request_rate": (4.0, "inf"), "max_concurrency": (8, 64), "burstiness": (1.0, 0.5), "num_prompts": (50, 500),
+    "dtype": ("bfloat16", "fp8"), "tensor_parallel_size": (1, 4), "max_num_seqs": (128, 256), "gpu_memory_utilization": (0.5, 0.9),
+    "kv_cache_dtype": ("auto", "fp8"), "quantization": ("awq", "gptq"), "num_speculative_tokens": (2, 3), "enforce_eager": (True, False),
+    "temperature": (0.5, 1.0), "random_input_len": (128, 1024), "dataParallelSize": (1, 2), "num-gpus": (1, 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", SETTINGS)
+def test_files_of_another_setup_are_other_cases(field: str, load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Each file has the case it has alone, whatever it is loaded with; repeats stay repeats."""
+    for name, value in zip("abc", (SETTINGS[field][0], *SETTINGS[field]), strict=True):
+        lay(tmp_path / "f", {f"{name}.json": vllm(mean_ttft_ms=ord(name) * 1.0, **{field: value})})
+    report = load(tmp_path / "f")
+
+    assert rows("SELECT n, median / 1e6 FROM cells WHERE metric = 'ttft_mean' ORDER BY ALL") == [(1, 99.0), (2, 97.5)]
+    assert [note for note in report.notes if "same case" in note or "never judged" in note] == []
+    alone = read("vllm", vllm(mean_ttft_ms=99.0, **{field: SETTINGS[field][1]})).of(CaseRecord)[0].case_id
+    assert rows("SELECT case_id FROM cells WHERE metric = 'ttft_mean' AND n = 1") == [(alone,)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mean_batch_size",
+        "total_input_tokens",
+        "spec_decode_acceptance_rate",
+        "peak_concurrency",
+        "p99_ttft_ms",
+        "duration",
+    ],
+)
+def test_what_was_measured_is_no_setting(name: str) -> None:
+    """Else every run would be a case of its own."""
+    assert not is_setting(name)
+
+
+def test_another_setup_that_no_axis_says_is_told(load: Load, tmp_path: Path) -> None:
+    """Arguments of a server are no axes, for its defaults change with its version; once for all files of a config."""
+
+    def sglang(chunk: int) -> str:
+        said = {"backend": "sglang", "request_rate": 4.0, "random_range_ratio": 0.0, "random_output_len": 8, "dataset_name": "random",
+                "completed": 5, "duration": float(chunk), "server_info": {"model_path": "m", "chunked_prefill_size": chunk, "random_seed": chunk}}  # fmt: skip
+        return json.dumps(said) + "\n"
+
+    lay(tmp_path / "f", {f"{chunk}.jsonl": sglang(chunk) for chunk in (2048, 4096, 8192)})
+
+    assert [note for note in load(tmp_path / "f").notes if "same case" in note] == [
+        "2048.jsonl and 4096.jsonl name the same case, but differ in server_info.chunked_prefill_size: 2048 and 4096."
+        " Give them configs of their own with NAME:PATH"
+    ]
 
 
 def test_files_that_share_a_case_but_not_their_prompts_are_told(load: Load, tmp_path: Path) -> None:
