@@ -504,6 +504,7 @@ STATUSES = (
     "ok", "pass", "pass_due_to_skip", "skipped", "fail_to_run", "fail_accuracy", "OOM", "timeout", "interrupted", "failed",
     "error", "killed", "crashed", "infra_error", "warning", "unknown", "model_fail_to_load", "eager_1st_run_fail",
     "eager_1st_run_OOM", "eager_2nd_run_fail", "eager_2nd_run_OOM", "eager_two_runs_differ", "fp64_OOM",
+    "both_nan",
 )  # fmt: skip
 
 EVENTS: tuple[type[Event], ...] = (

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -39,6 +40,8 @@ from .workload import NOT_FAILURES, Job, Settings, Workload
 TORCH_PROGRAM = f"{__package__.rpartition('.')[0]}.pytorch.program:TorchProgram"
 SAMPLED = ("warmup", "steady")
 UNJUDGED = ("load", "cold")  # phases in which a model's output is still to be judged
+# As Python's warnings print one, with the line of code below it; and as torch logs one.
+WARNINGS = re.compile(r"^(.*:\d+: \w*Warning: .*\n?(^[ \t]+\S.*\n?)?|[VIW]\d{4} [\d:.]+ .*\n?)", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -78,8 +81,8 @@ class End:
 
     @property
     def last_words(self) -> str:
-        """The last non-empty line on stderr."""
-        return first_line("\n".join(reversed(self.stderr_tail.splitlines())))
+        """The last non-empty line on stderr that belongs to no warning: compilers warn of much that ends nothing."""
+        return first_line("\n".join(reversed(WARNINGS.sub("", self.stderr_tail).splitlines())))
 
 
 @dataclass(slots=True)

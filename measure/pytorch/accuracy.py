@@ -13,13 +13,14 @@ tensor of two outputs of one structure; the length in 4 is stricter than theirs:
 4. With no reference, or where `cosine` is asked for, the cosine of the two must be at least 0.99, and their lengths may
    differ by 14 %: as far as two of one length may lie apart at that cosine. A cosine alone does not see a factor.
 
-NaN equals NaN in the small types, which overflow by nature; at float32 and float64 a NaN is a difference.
+NaN equals NaN in the small types, which overflow by nature; at float32 and float64 a NaN is a difference. Where both have NaN
+at the same places and are right at all others, the status is `both_nan`: nothing says whether such a result is right.
 """
 
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
@@ -53,6 +54,7 @@ class OutputComparison:
     equal: bool
     what: str
     error: float
+    both_nan: bool = False  # that, and nothing else, is wrong
     rmse: float | None = None
     eager_rmse: float | None = None
     cosine: float | None = None
@@ -85,11 +87,12 @@ def compare(expected: Tensors, actual: Tensors, reference: Tensors | None, rule:
         )
         for place in expected
     ]
-    wrong = [one.what for one in found if not one.equal]
+    wrong = sorted((one for one in found if not one.equal), key=lambda one: one.both_nan)
     return OutputComparison(
         not wrong,
-        f"{wrong[0]}{f', and {len(wrong) - 1} more' if len(wrong) > 1 else ''}" if wrong else "",
+        f"{wrong[0].what}{f', and {len(wrong) - 1} more' if len(wrong) > 1 else ''}" if wrong else "",
         max((one.error for one in found), default=0.0),
+        bool(wrong) and wrong[0].both_nan,
         _largest(one.rmse for one in found),
         _largest(one.eager_rmse for one in found),
         min((one.cosine for one in found if one.cosine is not None), default=None),
@@ -111,23 +114,44 @@ def _tensor(place: str, expected: Any, actual: Any, reference: Any | None, rule:
         equal = bool(torch.equal(expected, actual))
         wide = expected.to(torch.float64), actual.to(torch.float64)
         return OutputComparison(equal, "" if equal else f"{place}: other {_kind(expected)}", _difference(*wide))
-    x, y = expected.double(), actual.double()
+    x, y, wide = expected.double(), actual.double(), None
+    if reference is not None and reference.shape == expected.shape:
+        wide = reference.double()
+    both = x.isnan() & y.isnan()
+    if rule.equal_nan or not bool(both.any()):
+        return _numbers(place, x, y, wide, rule, _multiple(expected, rule))
+    rest = _numbers(place, x[~both], y[~both], None if wide is None else wide[~both], rule, _multiple(expected, rule))
+    if not rest.equal:
+        return rest
+    what = f"{place}: {int(both.sum()):,} of {both.numel():,} numbers are NaN, as eager's are"
+    return replace(rest, equal=False, what=what, both_nan=True)
+
+
+def _numbers(place: str, x: Any, y: Any, wide: Any | None, rule: ToleranceRule, multiple: float) -> OutputComparison:
+    """Compare eager's numbers and a backend's; all are float64, and `wide` is the reference."""
+    import torch
+
     error = _difference(x, y)
     close = torch.allclose(y, x, rtol=rule.tolerance, atol=rule.tolerance, equal_nan=rule.equal_nan)
-    if reference is None or reference.shape != expected.shape:
+    if wide is None:
         cosine = (
             1.0 if close else float(torch.nn.functional.cosine_similarity(x.flatten(), y.flatten(), dim=0, eps=1e-12))
         )
         length = 1.0 if close else float(y.norm() / x.norm())
         right = close or (cosine >= COSINE and abs(length - 1) <= LENGTH)
-        what = "" if right else f"{place}: cosine {cosine:.4f} with eager, {length:.3g} times as long"
-        return OutputComparison(right, what, error, cosine=cosine)
-    wide = reference.double()
+        what = _lone_nan(place, x, y) or f"{place}: cosine {cosine:.4f} with eager, {length:.3g} times as long"
+        return OutputComparison(right, "" if right else what, error, cosine=cosine)
     eager_rmse, rmse = _rmse(wide, x), _rmse(wide, y)
-    limit = _multiple(expected, rule) * eager_rmse + rule.tolerance / 10
+    limit = multiple * eager_rmse + rule.tolerance / 10
     right = close or rmse <= limit or _better_than_eager(wide, x, y) or (rule.equal_nan and _both_nan(rmse, eager_rmse))
-    what = "" if right else f"{place}: RMSE {rmse:.3g} from float64, eager's is {eager_rmse:.3g}"
-    return OutputComparison(right, what, error, rmse, eager_rmse)
+    what = _lone_nan(place, x, y) or f"{place}: RMSE {rmse:.3g} from float64, eager's is {eager_rmse:.3g}"
+    return OutputComparison(right, "" if right else what, error, rmse=rmse, eager_rmse=eager_rmse)
+
+
+def _lone_nan(place: str, x: Any, y: Any) -> str:
+    """How many numbers are NaN on one side only, in words: with one, there is no error to compute."""
+    count = int((x.isnan() ^ y.isnan()).sum())
+    return f"{place}: {count:,} of {x.numel():,} numbers are NaN in eager or here, not in both" if count else ""
 
 
 def _multiple(expected: Any, rule: ToleranceRule) -> float:

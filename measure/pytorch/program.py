@@ -50,6 +50,7 @@ class TorchProgram:
         self._start_ns = 0
         self._rough = False  # whether the backend prepared last is
         self._wrong: set[str] = set()  # backends that do not agree with eager
+        self._random = False  # whether eager draws random numbers
         self._last = BASELINE  # backend prepared last
         self._weights: list[tuple[Any, Any]] = []  # its parameters and buffers with copies, where it is to be rewound
         self._forget: Callable[[], None] = lambda: None  # clears the state of its optimizer
@@ -105,6 +106,13 @@ class TorchProgram:
 
         random.seed(self._settings.seed)
         torch.manual_seed(self._settings.seed)
+
+    def _random_state(self) -> tuple[Any, ...]:
+        """The state of all generators that a step may draw from, as it compares."""
+        import torch
+
+        devices = torch.cuda.get_rng_state_all() if self._workload.device.startswith("cuda") else []
+        return random.getstate(), *(state.numpy().tobytes() for state in (torch.get_rng_state(), *devices))
 
     def missing(self, backend: str) -> str | None:
         """Why that backend cannot run here, with the cure; None if it can."""
@@ -201,7 +209,10 @@ class TorchProgram:
     def trust(self, output: "Tensors") -> Agreement | None:
         """Whether eager gives the same output to the last bit when run again with the same weights and random numbers."""
         try:
-            again = self.keep(self.prepare(BASELINE)())
+            call = self.prepare(BASELINE)
+            before = self._random_state()
+            again = self.keep(call())
+            self._random = self._random_state() != before
         except Exception as error:
             status = "eager_2nd_run_OOM" if status_of(error) == "OOM" else "eager_2nd_run_fail"
             return Agreement(False, f"{type(error).__name__}: {error}", None, status)
@@ -229,11 +240,13 @@ class TorchProgram:
             "accuracy_cosine": found.cosine,
         }
         what = found.what or f"largest difference from eager {found.error:.2g}"
-        if not found.equal:
+        if not found.equal and not found.both_nan:
             self._wrong.add(self._last)
+            if self._random and not self._knobs.deterministic:
+                what += "; the model draws random numbers, each backend its own. Compare it with: --deterministic"
         how = f"tolerance {rule.tolerance:g}{', ' + self._unchecked if self._unchecked else ''}"
         return Agreement(
-            found.equal, f"{what} ({how})", found.error,
+            found.equal, f"{what} ({how})", found.error, "both_nan" if found.both_nan else None,
             metrics={name: value for name, value in metrics.items() if value is not None}, digest=accuracy.digest(actual),
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from bench.measure.engine.program import status_of
-from bench.measure.engine.runner import Runner
+from bench.measure.engine.runner import End, Runner
 from bench.measure.engine.runner_overhead import OwnCost
 from bench.measure.engine.workload import Settings, Workload
 from bench.warehouse import recorder
@@ -109,6 +109,25 @@ def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
     assert found["fake", "candidate"]["phase"] == "cold"
     assert len(found["fake", "candidate"]["stderr_tail"] or "") <= 4096
     assert {found[case]["status"] for case in [("fake", "eager"), ("next", "eager"), ("next", "candidate")]} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("stderr", "expected"),
+    [
+        ("/a/compile_fx.py:20: UserWarning: TF32 is off\n  warnings.warn(\n", "worker ended with exit code 3"),
+        ("W1128 02:02:03.001000 17 a/utils.py:9] [0/0] Not enough SMs\n", "worker ended with exit code 3"),
+        (
+            "fatal: no licence\na.py:2: DeprecationWarning: old\n  f()\n",
+            "worker ended with exit code 3: fatal: no licence",
+        ),
+        ("Warning: disk full\n", "worker ended with exit code 3: Warning: disk full"),
+    ],
+)
+def test_a_warning_is_no_reason_of_an_end(stderr: str, expected: str) -> None:
+    """Compilers warn of much that ends nothing; what the program itself printed last is told."""
+    end = End(exit_code=3, signal=None, timed_out=False, stderr_tail=stderr)
+
+    assert end.details(1.0) == ("fail_to_run", expected)
 
 
 @pytest.mark.exhaustive
@@ -305,7 +324,7 @@ RUNNER = """
 import sys
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.engine.program import status_of
-from bench.measure.engine.runner import Runner
+from bench.measure.engine.runner import End, Runner
 from bench.warehouse import recorder
 
 make = lambda name, **p: Workload(suite="tests", name=name, target="", mode="inference", device="cpu", dtype="float32",

@@ -86,6 +86,25 @@ def test_nan_equals_nan_in_small_types_only() -> None:
     assert not right([1.0, nan], [1.0, 3.0], [1.0, 2.0])
 
 
+def test_nan_on_both_sides_is_told_from_a_wrong_number() -> None:
+    """It is not right, and named as what it is, as long as all other numbers are right; one NaN alone is wrong."""
+    nan = math.nan
+
+    def found(expected: list[float], actual: list[float], reference: list[float] | None) -> tuple[bool, bool, str]:
+        wide = None if reference is None else one(reference, torch.float64)
+        compared = compare(one(expected), one(actual), wide, FLOAT32)
+        return compared.equal, compared.both_nan, compared.what
+
+    both = (False, True, "output: 1 of 2 numbers are NaN, as eager's are")
+    assert found([1.0, nan], [1.0, nan], [1.0, nan]) == both
+    assert found([1.0, nan], [1.0, nan], None) == both
+    assert found([nan, nan], [nan, nan], [nan, nan])[:2] == (False, True)
+    assert found([1.0, nan], [2.0, nan], [1.0, nan]) == (False, False, "output: RMSE 1 from float64, eager's is 0")
+    assert found([1.0, 2.0], [1.0, nan], [1.0, 2.0])[2] == (
+        "output: 1 of 2 numbers are NaN in eager or here, not in both"
+    )
+
+
 def test_another_shape_type_or_tensor_is_a_difference() -> None:
     """However close the numbers are; whole numbers must be equal."""
     x = torch.ones(3)

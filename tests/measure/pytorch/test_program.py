@@ -245,6 +245,44 @@ def test_a_backend_is_as_right_as_eager_or_fails() -> None:
     assert right.digest != wrong.digest
 
 
+def test_a_random_model_that_differs_says_how_to_compare_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its numbers are each backend's own; a model that draws none has no such excuse, nor has one that was deterministic."""
+
+    def judged(target: str, **knobs: Any) -> str:
+        p = program(target=target, **knobs)
+        eager = p.keep(p.prepare("eager")())
+        p.trust(eager)
+        return p.agree(eager, {place: x + 9 for place, x in eager.items()}).what
+
+    draws = f"{Draws.__module__}:Draws"
+    cure = "the model draws random numbers, each backend its own. Compare it with: --deterministic"
+    assert cure in judged(draws)
+    assert "random" not in judged(draws, knobs={"deterministic": True})
+    monkeypatch.setattr(Draws, "p", 0.0)
+    assert "random" not in judged(draws)
+
+
+class Draws(torch.nn.Module):  # type: ignore[misc,name-defined]
+    """It drops half of its input."""
+
+    p = 0.5
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.dropout(x, self.p) if self.p else x
+
+    @staticmethod
+    def get_example_inputs() -> Any:
+        return torch.ones(4, 8)
+
+
+def test_nan_on_both_sides_is_its_own_status() -> None:
+    """Eager's result says nothing then, so the backend's is neither right nor wrong."""
+    p = program()
+    nan = {place: x * torch.nan for place, x in p.keep(p.prepare("eager")()).items()}
+
+    assert p.agree(nan, nan).judged == "both_nan"
+
+
 class Exits(Unsteady):
     """It ends its process."""
 
