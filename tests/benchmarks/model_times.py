@@ -1,7 +1,7 @@
 """Times of models as `bench measure models` takes them, beside plain loops written by hand.
 
-The cases are some of docs/cpu-report.md, at the sizes it has. Two loops: one around the very step that bench times, which says
-what its sampling adds; and one around a second model, made as a script makes it, which says whether the step is the script's.
+The cases are some of docs/decisions/2026-11-26-models-on-a-cpu.md, at the sizes it has. Two loops: one around the very step
+that bench times, which says what its sampling adds; and one around a second model, made as a script makes it, which says whether the step is the script's.
 All are timed in one process, in turn: bench takes eager and inductor in random order, as it always does; a loop has each alone,
 as a script has. On a virtual machine a loop around one step differs by 5 to 40 % from second to second. So the turns are short
 and many, a third model that the script makes in the same way shows what chance does to a single case, and the bar is for all

@@ -2,7 +2,7 @@
 
 The store holds nightly runs of 3,200 cases, one file of each table a night, as a fleet leaves it: a month at 1.5 million
 timings, 5 years at 100 million. What is measured at 10^7 and 10^8 stands beside what 10^6 cost, in proportion: a ratio
-of at most 1 is a cost that grew no faster than the store. `docs/scale.md` shows what came of it.
+of at most 1 is a cost that grew no faster than the store. docs/decisions/2026-11-28-growth-of-a-store.md has the results.
 """
 
 import sys
