@@ -64,7 +64,7 @@ def test_every_query_that_is_shown_can_be_asked() -> None:
         except duckdb.Error as error:
             pytest.fail(f"{place}: {each}: {error}")
 
-    assert len(shown) > 30
+    assert len(shown) > 20
 
 
 def typed(page: str, tmp_path: Path, **settings: str) -> tuple[int, Path, subprocess.CompletedProcess[str]]:
