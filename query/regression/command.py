@@ -44,6 +44,7 @@ from .regressions import (
     environment_changes,
     exit_code,
     fold,
+    is_doubted_limit,
     is_judged,
     judge,
     judged_runs,
@@ -167,7 +168,7 @@ def regressions(
                 measure_again(command, run_id, higher_rooms().measure_again)
     with Warehouse.open(store) as warehouse:
         judged, rows = look(warehouse, names)
-        shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN]
+        shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN or is_doubted_limit(row)]
         if fmt in ("table", "markdown"):
             told = shown if each or show_all else fold(shown)
             said = list(sentences(warehouse, rows, judged))

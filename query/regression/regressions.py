@@ -212,8 +212,14 @@ def is_judged(row: Row) -> bool:
     return row["p"] is not None or row["verdict"] not in (None, "UNSURE")
 
 
+def is_doubted_limit(row: Row) -> bool:
+    """Whether a limit was crossed on a class of machine with too few earlier runs to tell it from the machine."""
+    return bool(row["finding"] == "limit" and row["verdict"] == "UNSURE")
+
+
 def exit_code(rows: Iterable[Row], *, strict: bool = False, likely: bool = False) -> Exit:
-    """The exit code for a CI job: 1 if anything got worse, 3 if something is only gone, 4 if most cases cannot be judged.
+    """The exit code for a CI job: 1 if anything got worse, 3 if something is only gone, 4 if most cases, or one that crossed a
+    limit, cannot be judged.
 
     If `strict`, a large change that is UNSURE is too little data as well; with `likely` what is likely worse counts as worse.
     """
@@ -224,8 +230,8 @@ def exit_code(rows: Iterable[Row], *, strict: bool = False, likely: bool = False
     if verdicts & {"BROKEN", "REMOVED"}:
         return Exit.NOTHING
     measured = [row for row in rows if row["finding"] == "statistics"]
-    judged = sum(map(is_judged, measured))
-    return Exit.OK if 2 * judged > len(measured) and not (strict and large_and_unsure(rows)) else Exit.TOO_LITTLE
+    enough = 2 * sum(map(is_judged, measured)) > len(measured) and not any(map(is_doubted_limit, rows))
+    return Exit.OK if enough and not (strict and large_and_unsure(rows)) else Exit.TOO_LITTLE
 
 
 def environment_changes(warehouse: "Warehouse", runs: Sequence[str]) -> list[EnvironmentField]:

@@ -15,7 +15,7 @@ from bench.query.regression.regressions import (
     large_and_unsure,
 )
 from bench.warehouse.errors import UnknownName
-from bench.warehouse.events import Event, Json
+from bench.warehouse.events import Environment, Event, Json
 
 from ..builders import Builder, case, memory, outcome, run, timing
 
@@ -113,6 +113,29 @@ def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> 
         pytest.approx(0.9),
         "higher",
     )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "reason"),
+    [(0, "first run on new, 8 cores"), (2, "only 2 earlier on new, 8 cores: 3 are needed"), (3, None)],
+)
+def test_a_limit_crossed_on_a_new_class_of_machine_is_unsure(
+    warehouse: Builder, earlier: int, reason: str | None
+) -> None:
+    """A ratio depends on the processor, too: exit 4 until the class has three earlier runs, as for every other number."""
+    warehouse.add(*(Environment(environment_id=name, cpu=name, logical_cores=8) for name in ("new", "usual")))
+    nights = ["new"] * earlier + ["usual"] * 3 + ["new"]
+    history(warehouse, *((f"r{at}", 24 * at, f"c{at}", {"environment_id": name}) for at, name in enumerate(nights)))
+    for at in range(len(nights)):
+        warehouse.add(*measured(f"r{at}", {"m": 1.2 if at + 1 < len(nights) else 0.5}))
+
+    rows = judge(warehouse, [f"r{earlier + 3}"], RegressionRule(), Limits())
+    found = [(row["verdict"], row["reason"]) for row in rows if row["finding"] == "limit"]
+    if reason is None:
+        assert [verdict for verdict, _ in found] == ["SAME"]  # what was compiled did not move
+    else:
+        assert found == [("UNSURE", f"{reason}; speedup 0.500 is below 0.95")]
+        assert (exit_code(rows), exit_code([row for row in rows if row["finding"] == "limit"] + [ROW] * 9)) == (4, 4)
 
 
 @pytest.mark.exhaustive

@@ -34,6 +34,7 @@
 -- log_shift     DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- axes: shifts without shift
 -- is_moved_machine  BOOLEAN  Whether no processor is known, and all cases of the metric moved by more than 5 % in one direction.
+-- machine_doubt     VARCHAR  That the config has too few earlier runs on the class of machine, in words; NULL where it has enough.
 WITH
 compared_runs AS (  -- one row, since joins with few runs copy all verdicts
     SELECT list(place) AS places, list({'run_id': run_id, 'began_at': began_at, 'git_commit': git_commit}) AS compared
@@ -112,9 +113,8 @@ SELECT
     END AS verdict,
     CASE WHEN is_step THEN step_runs || ' against 3 runs, confirmed' ELSE evidence END AS evidence,
     concat_ws(
-        '; ', CASE
-            WHEN is_new_machine AND here_before = 0 THEN 'first run on ' || machine
-            WHEN is_new_machine THEN printf('only %d earlier on %s: 3 are needed', here_before, machine)
+        '; ', machine_doubt, CASE
+            WHEN is_new_machine THEN NULL
             WHEN is_held THEN 'all cases moved together, and no processor is known: it may be another machine'
             WHEN is_known THEN 'at a level that it knows, from ' || stretches || ' earlier stretches of runs'
         END,
@@ -127,5 +127,12 @@ SELECT
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,
     good.git_commit AS good_commit, is_known,
     coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND is_headline AND metric <> 'accuracy_error', false) AS is_judged,
-    log_shift, cases, shift_reach, shift_p, shift_runs, is_moved_machine
-FROM (SELECT *, coalesce(is_moved_machine AND verdict <> 'SAME', false) AS is_held FROM judged_values)
+    log_shift, cases, shift_reach, shift_p, shift_runs, is_moved_machine, machine_doubt
+FROM (
+    SELECT
+        *, coalesce(is_moved_machine AND verdict <> 'SAME', false) AS is_held, CASE
+            WHEN is_new_machine AND here_before = 0 THEN 'first run on ' || machine
+            WHEN is_new_machine THEN printf('only %d earlier on %s: 3 are needed', here_before, machine)
+        END AS machine_doubt
+    FROM judged_values
+)

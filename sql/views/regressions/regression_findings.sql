@@ -24,8 +24,9 @@
 -- p             DOUBLE     Probability that runs without a change differ as much; NULL where that cannot be judged.
 -- q             DOUBLE     Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- verdict       VARCHAR    That of `regressions`, `shared_shifts` or `suite_shifts`. Of a limit WORSE, or SAME where no statistic of the case
---                          moved beyond its noise, so that the noise alone took the number across the limit. Of coverage BROKEN,
---                          or REMOVED where the run did not announce the case.
+--                          moved beyond its noise, so that the noise alone took the number across the limit, or UNSURE where its
+--                          class of machine has too few earlier runs. Of coverage BROKEN, or REMOVED where the run did not announce
+--                          the case.
 -- evidence      VARCHAR    Runs before and now, and whether several confirm each other.
 -- is_known      BOOLEAN    Whether the judged value is at a level that the series knows (series_levels); NULL but for statistics.
 -- limit         VARCHAR    Limit that is newly exceeded; NULL but for limits.
@@ -59,6 +60,13 @@ metrics_that_moved AS (  -- an import reports the metric of a limit itself; a me
     FROM verdicts
     WHERE p IS NOT NULL AND n >= 2  -- one tells too little of noise to excuse a limit
     GROUP BY ALL
+),
+new_machines AS (  -- cases that no run under judgement measured on a class of machine with enough earlier runs
+    SELECT config, case_id, min(machine_doubt) AS machine_doubt
+    FROM judged_cases
+    WHERE run_id IS NOT NULL
+    GROUP BY config, case_id
+    HAVING bool_and(machine_doubt IS NOT NULL)
 ),
 passing_runs AS (
     SELECT config, case_id, count(*) AS runs
@@ -99,8 +107,11 @@ SELECT
     'limit', flag.config, NULL, NULL, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
     flag.metric, NULL, unit, CASE flag.metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END, run_id, NULL, NULL,
     value_before, value, _finite(value / nullif(value_before, 0) - 1), NULL, NULL, NULL, NULL, NULL,
-    CASE WHEN has_moved = false THEN 'SAME' ELSE 'WORSE' END, NULL, NULL, why,
-    CASE WHEN has_moved = false THEN why || ', as near to it before as its noise takes it' ELSE why END,
+    CASE WHEN has_moved = false THEN 'SAME' WHEN machine_doubt IS NOT NULL THEN 'UNSURE' ELSE 'WORSE' END, NULL, NULL, why,
+    CASE
+        WHEN has_moved = false THEN why || ', as near to it before as its noise takes it'
+        ELSE concat_ws('; ', machine_doubt, why)
+    END,
     NULL, NULL, NULL, NULL
 FROM newly_flagged(
     min_speedup := min_speedup, max_compile_seconds := max_compile_seconds, min_compression := min_compression, runs := judged
@@ -109,6 +120,7 @@ JOIN flagged_runs AS beyond ON flag.config = beyond.config AND flag.case_id = be
 JOIN passing_runs AS measured ON flag.config = measured.config AND flag.case_id = measured.case_id
 LEFT JOIN metrics_that_moved AS moved
     ON flag.config = moved.config AND flag.case_id = moved.case_id AND flag.metric = moved.metric
+LEFT JOIN new_machines AS new ON flag.config = new.config AND flag.case_id = new.case_id
 WHERE before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
 UNION ALL
 SELECT
