@@ -27,6 +27,7 @@ from typing import Any
 from ...warehouse.events import Metric
 from ...warehouse.recorder import Case, Run, case_ids
 from ..pytorch.compiler_stats import caches
+from ..suites.source_digest import DIGEST, source_digest
 from ..system.own_process import own_command
 from ..system.process_sampler import sampled
 from . import launcher
@@ -153,7 +154,11 @@ class Runner:
         return self._turns(itertools.chain(plan, further), [self._announce(workload) for workload in known])
 
     def _announce(self, workload: Workload) -> dict[str, Case]:
-        return {name: self._run.case(**workload.axes(name)) for name in workload.backends}
+        cases = {name: self._run.case(**workload.axes(name)) for name in workload.backends}
+        if digest := source_digest(workload.target):
+            for case in cases.values():
+                case.metric(DIGEST, None, text=digest)
+        return cases
 
     def _turns(self, plan: Iterable[Workload], announced: Sequence[dict[str, Case]]) -> Iterator[int]:
         try:

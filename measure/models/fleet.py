@@ -14,6 +14,7 @@ from ...warehouse.remote.places import Place
 from ...warehouse.store import Notify
 from ..engine.claims import DONE, ClaimFolder
 from ..engine.workload import Settings, Workload
+from ..suites.source_digest import source_digest
 from .resume import material
 
 
@@ -21,10 +22,11 @@ class Claims(ClaimFolder):
     """The workloads of a plan that this machine gets; iterating claims the next one, and marks the one before as done."""
 
     def __init__(self, place: Place, fleet: str, plan: Sequence[Workload], settings: Settings, run_id: str) -> None:
-        """Prepare to claim. Another plan, settings or commit is another claim."""
+        """Prepare to claim. Another plan, settings, commit or code is another claim."""
         facts = [
             environment.git()[0],
             material(settings.to_dict()),
+            sorted({source_digest(workload.target) or "" for workload in plan}),
             sorted(case_ids(**workload.axes(backend))[0] for workload in plan for backend in workload.backends),
         ]
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
@@ -55,5 +57,5 @@ class Claims(ClaimFolder):
         if others := plans - {self.folder.rpartition("/")[2]}:
             notify(
                 f"{len(others)} other {'plan is' if len(others) == 1 else 'plans are'} measured under this name: of other "
-                "cases or settings, or of another commit"
+                "cases or settings, or of other code"
             )

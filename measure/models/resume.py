@@ -1,8 +1,8 @@
 """Resuming: find the cases of a plan whose outcome this store already has.
 
 A case is known if it ended, other than by interruption, in a run with the same settings, the same clean commit (or outside
-git) and the same environment, so that measuring it again would be a repeat. The remaining cases go into a new run, see
-docs/decisions/2026-11-22-resuming-is-a-new-run.md.
+git) and the same environment, and by the same code where its model is in a file of one's own, so that measuring it again would
+be a repeat. The remaining cases go into a new run, see docs/decisions/2026-11-22-resuming-is-a-new-run.md.
 """
 
 import json
@@ -15,6 +15,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.recorder import case_ids
 from ...warehouse.store import Notify, Store
 from ..engine.workload import AUTO, NOT_FAILURES, Settings, Workload
+from ..suites.source_digest import DIGEST, source_digest
 from .batch_sizes import FOUND, sizes
 from .product import merged
 
@@ -25,11 +26,11 @@ _ENDED = (
     "SELECT case_id, run_id, kind, status FROM case_outcomes WHERE list_contains(?::VARCHAR[], run_id) ORDER BY run_id"
 )
 
-# What came of looking for a batch size that fits, by case; what was found last is last.
-_FOUND = """
-SELECT case_id, arg_max(original_value, run_id) FROM metrics WHERE metric = ? AND list_contains(?::VARCHAR[], run_id)
-GROUP BY case_id ORDER BY max(run_id)
-"""
+# What cases say in some runs, the newest last: what came of looking for a batch size that fits, and the digest of their code.
+_TEXTS = (
+    "SELECT case_id, run_id, original_value FROM metrics WHERE metric = ? AND list_contains(?::VARCHAR[], run_id)"
+    " ORDER BY run_id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,6 @@ def known_cases(
             f"nothing is known of this plan: the code differs from {f'commit {commit[:9]}' if commit else 'any commit'}"
         )
         return KnownOutcomes(plan, {})
-    if commit is None:
-        notify("there is no git commit here: earlier runs without one are taken to be of the same code")
     if not store.may_hold():
         return KnownOutcomes(plan, {})
     from ...warehouse.database import Warehouse
@@ -106,8 +105,20 @@ def known_cases(
             [commit, environment.capture().environment_id],
         )
         alike = [run_id for run_id, recorded in runs if material(json.loads(recorded)) == material(settings.to_dict())]
+        digests = {(case_id, run_id): digest for case_id, run_id, digest in warehouse.rows(_TEXTS, [DIGEST, alike])}
         outcomes = warehouse.rows(_ENDED, [alike])
-        found = {} if fleet else dict(warehouse.rows(_FOUND, [FOUND, alike]))
+        fits = [] if fleet else warehouse.rows(_TEXTS, [FOUND, alike])
+    code = {
+        _case_id(sized, backend): source_digest(workload.target)
+        for workload in plan
+        for sized in (sizes(workload) if workload.batch_size == AUTO else (workload,))
+        for backend in workload.backends
+    }
+    outcomes = [row for row in outcomes if digests.get((row[0], row[1])) == code.get(row[0])]
+    found: dict[str, str] = {}  # the newest first
+    for case_id, run_id, status in reversed(fits):
+        if digests.get((case_id, run_id)) == code.get(case_id):
+            found.setdefault(case_id, status)
     accuracies = {(case_id, run_id): status for case_id, run_id, kind, status in outcomes if kind == "accuracy"}
     ended = {
         case_id: (run_id, status, accuracies.get((case_id, run_id), "pass"))
@@ -133,9 +144,9 @@ def known_cases(
 
 
 def _sized(workload: Workload, found: Iterable[str], notify: Notify) -> Workload:
-    """The workload at the batch size that was found last, if any."""
+    """The workload at the first batch size that was found, if any."""
     tried = {_case_id(sized, workload.baseline): sized for sized in sizes(workload)}
-    for case_id in reversed(list(found)):
+    for case_id in found:
         if case_id in tried:
             notify(f"{tried[case_id]}: this size was found before")
             return tried[case_id]

@@ -85,12 +85,15 @@ def test_other_settings_or_cases_or_code_are_another_plan(
     assert names(claims(tmp_path, plan, settings=dataclasses.replace(SETTINGS, timeout_s=5.0)).of(plan)) == []
     assert len(names(claims(tmp_path, plan, settings=dataclasses.replace(SETTINGS, seed=1)).of(plan))) == 5
     assert len(names(claims(tmp_path, plan[:4]).of(plan[:4]))) == 4
+    (tmp_path / "net.py").write_text("x = 1")
+    files = [dataclasses.replace(workload, target=f"{tmp_path}/net.py:Net") for workload in plan]
+    assert len(names(claims(tmp_path, files).of(files))) == 5
     monkeypatch.setattr(environment, "git", lambda folder=None: ("beef", "main", False))
     mine, said = claims(tmp_path, plan), list[str]()
     assert len(names(mine.of(plan))) == 5
 
     mine.report(said.append)
-    assert said == ["3 other plans are measured under this name: of other cases or settings, or of another commit"]
+    assert said == ["4 other plans are measured under this name: of other cases or settings, or of other code"]
 
 
 def claimed(root: Path, plan: list[Workload], silent_s: float = 0.0, **changes: Any) -> None:

@@ -17,6 +17,7 @@ from bench.warehouse.store import Store
 from ...exhaustive import first_of
 
 COMMIT = "c0ffee" * 6
+SETTINGS = Settings(repeat=4, budget_s=0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -159,15 +160,36 @@ def test_changed_code_knows_nothing_and_says_so(measured: Any, workload: Any, co
 
 
 @pytest.mark.exhaustive
-def test_outside_git_the_code_is_taken_to_be_the_same(measured: Any, workload: Any, commit: Any) -> None:
-    """Which is said; a run of a commit is other code."""
+def test_outside_git_a_run_of_a_commit_is_other_code(measured: Any, workload: Any, commit: Any) -> None:
+    """One outside git is the same, as far as the models of packages go."""
     work = workload()
-    said = "there is no git commit here: earlier runs without one are taken to be of the same code"
     store = measured(work, eager="ok", candidate="ok")
     commit(None, None)
-    assert left(store, work) == [work.backends, said]
+    assert left(store, work) == [work.backends]
     store = measured(work, eager="ok", candidate="ok")
-    assert left(store, work) == [said]
+    assert left(store, work) == []
+
+
+@pytest.mark.parametrize("head", first_of(1, [None, COMMIT]))
+def test_a_changed_model_file_is_measured_again(tmp_path: Path, workload: Any, commit: Any, head: str | None) -> None:
+    """In git it may be untracked; back as it was, it is known again."""
+    commit(head, None if head is None else False)
+    file = tmp_path / "net.py"
+    work = replace(workload(), target=f"{file}:Net")
+
+    def measured(text: str) -> Store:
+        file.write_text(text)
+        with recorder.run("c", store=tmp_path / "store", source="measure", settings=SETTINGS.to_dict()) as run:
+            Runner(run, SETTINGS, program="fake_program:FakeProgram").measure([work])
+        return Store(tmp_path / "store")
+
+    store = measured("x = 1")
+    assert left(store, work, settings=SETTINGS) == []
+    file.write_text("x = 3")
+    assert left(store, work, settings=SETTINGS) == [work.backends]
+    measured("x = 3")
+    file.write_text("x = 1")
+    assert left(store, work, settings=SETTINGS) == []
 
 
 def test_a_new_store_knows_nothing(tmp_path: Path, workload: Any) -> None:
