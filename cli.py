@@ -84,7 +84,7 @@ class Commands(LazyGroup):
 @click.pass_context
 def cli(context: click.Context, store: str | None) -> None:
     """Measure, keep, question and draw the performance of ML systems."""
-    context.obj = HigherRooms(_ingest_path, _measure_again, _run_bench, _leave)
+    context.obj = HigherRooms(_ingest_path, _ingest_result, _measure_again, _run_bench, _leave)
     if store is not None:
         _use(context, store)
 
@@ -112,6 +112,13 @@ def _ingest_path(store: "Store", path: str) -> None:
     from .ingest.command import ingest_path
 
     ingest_path(store, path)
+
+
+def _ingest_result(*arguments: Any, **options: Any) -> tuple[list[str], list[str]]:
+    """`bench measure command --results` and `bench ci --results` ingest what a call wrote."""
+    from .ingest.command import ingest_result
+
+    return ingest_result(*arguments, **options)
 
 
 def _measure_again(command: Sequence[str], run_id: str) -> int:

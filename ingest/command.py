@@ -2,6 +2,9 @@
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -127,6 +130,27 @@ def ingest_path(store: Store, path: str) -> None:
         BenchError: Nothing at this path can be loaded.
     """
     _show_notes(ingest_files(store, [path], notify=_notify, progress=_Bar() if obeys(sys.stderr) else None))
+
+
+def ingest_result(
+    store: Store, paths: Sequence[Path], config: str, *, tags: Mapping[str, str], facts: Mapping[str, Any],
+    maps: Sequence[str] = (),
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """Load files that a measured call wrote as new runs of a config, though the store may know their content.
+
+    `tags` are labels of the runs, `facts` columns of `runs` for what the files do not say, `maps` as `--map`.
+
+    Returns:
+        The ids of the runs, and notes.
+
+    Raises:
+        BenchError: Nothing in them can be loaded.
+    """
+    sources = SourceOptions(config=config, own=Mapped(parse_mapping(maps)) if maps else None, anew=True)
+    report = ingest_files(store, [str(path) for path in paths], sources=sources, tags=tags, facts=facts, notify=_notify)
+    if not report.runs:
+        raise BenchError(f"nothing in {paths[0].name} is a result")
+    return report.runs, report.notes
 
 
 def _evidence(item: Item) -> str:

@@ -87,6 +87,7 @@ class SourceOptions:
     config: str | None = None
     own: Format | None = None  # made of the user's mapping or pattern; if given, no other format is tried
     again: bool = False  # load what was forgotten, as new runs
+    anew: bool = False  # load what is known, too, as new runs: results of calls may be equal
 
 
 @dataclass(slots=True)
@@ -175,7 +176,7 @@ def _plan_set(
     for place, print_of in zip(places, prints, strict=True):
         progress.looked()
         try:
-            file = _look(place, print_of, want.config, forced, known, plan, unknown, options.again)
+            file = _look(place, print_of, want.config, forced, known, plan, unknown, options.again or options.anew)
         except OSError as error:
             unknown[place.name] = f"cannot be read ({error.strerror})"
             continue

@@ -94,7 +94,7 @@ def ingest(
         known = read_index(store)
         behind = known is None or not paths or any(store.journals.iterdir())
         known = known or read_log(store)
-        plan = make_plan(wanted, sources, known, progress)
+        plan = make_plan(wanted, sources, known.all_forgotten() if sources.anew else known, progress)
         report = IngestReport(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
         progress.reading(plan)

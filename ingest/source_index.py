@@ -79,6 +79,10 @@ class KnownSources:
         elif row.archive is None:
             self.runs.setdefault(row.run_id, {})[row.name] = row.head_sha256
 
+    def all_forgotten(self) -> "KnownSources":
+        """The same, each as if its run were forgotten: so that content that is known becomes a new run."""
+        return KnownSources.of(replace(row, forgotten=True) for row in self.rows())
+
     def rows(self) -> list[IndexedSource]:
         """All of them."""
         return [row for rows in self.by_sha256.values() for row in rows]

@@ -118,7 +118,7 @@ def _check(words: Sequence[str]) -> None:
 
 def _plan(commits: str, words: Sequence[str], prepare: str | None, bench_from: str | None) -> Any:
     """The name of the search, its commits, and the benchmark's files if they are pinned."""
-    from .builds import benchmark_of
+    from ..revisions.builds import benchmark_of
     from .commits import commits_between
     from .driver import search_name
 
@@ -136,7 +136,7 @@ def _measure(words: Sequence[str]) -> tuple[int, str]:
 
 
 def _top() -> str:
-    from ..models.revisions import git
+    from ..revisions.worktree import git
 
     return git("rev-parse", "--show-toplevel")
 
@@ -150,7 +150,7 @@ def _search(
     from ...warehouse import recorder
     from ...warehouse.remote.places import place
     from ..engine.claims import ClaimFolder
-    from .builds import Builds
+    from ..revisions.builds import Builds
     from .commits import merged_range, subject_of
     from .driver import BisectSearch
 

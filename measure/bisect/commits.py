@@ -4,7 +4,7 @@ import subprocess
 from dataclasses import dataclass
 
 from ...warehouse.errors import BenchError
-from ..models.revisions import commit_of, git
+from ..revisions.worktree import commit_of, git
 
 
 @dataclass(frozen=True, slots=True)

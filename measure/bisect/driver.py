@@ -16,7 +16,7 @@ from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..engine.claims import ClaimFolder
 from ..engine.messages import clean, first_line
-from .builds import Builds, NotPrepared
+from ..revisions.builds import Builds, NotPrepared
 
 Measure = Callable[[Sequence[str]], tuple[int, str]]  # words after `bench` → exit code, end of stderr
 INTERRUPTED = (130, 143, -2, -15)  # by Ctrl-C or SIGTERM

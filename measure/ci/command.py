@@ -1,9 +1,8 @@
 """`bench ci`: whether the change that is checked out made anything worse, judged on the machine of this job."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,8 +12,9 @@ from ...query.higher_rooms import higher_rooms
 from ...warehouse.console.options import Values, floor_option, store_option
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
-from ..models.revisions import commit_of, git
 from ..options import CommandOfWords, talk, words_after_dashes
+from ..result_files import ResultFiles
+from ..revisions.worktree import commit_of, git
 from ..system.machine_lock import alone, lock_option
 
 MERGE_BASE = "merge-base"
@@ -55,7 +55,7 @@ def command(
         bench ci --prepare 'make -s' --results out.json --comment verdict.md -- ./bench --benchmark_out=out.json
         bench ci --results r.json -- pytest benchmarks --benchmark-json r.json
     """
-    from ..bisect.builds import Builds, NotPrepared
+    from ..revisions.builds import checked_out
     from .turns import GateSide, Turns
 
     chosen = _checked(words_after_dashes(), results)
@@ -66,21 +66,11 @@ def command(
         talk("what is not committed is not measured")
     names = [f"{config}@{commit[:9]}" for commit in (base, head)]
     known = _runs(store, names)
-    builds = Builds({commit: git("rev-parse", f"{commit}^{{tree}}") for commit in (base, head)}, prepare, None, talk)
-    kept = Path(tempfile.mkdtemp(prefix="bench-ci-"))
-    turns = Turns(chosen, tuple(results), store, _measure, higher_rooms().ingest_path, kept, talk)
-    try:
-        with alone(lock):
-            try:
-                sides = [
-                    GateSide(name, builds.worktree(commit)) for name, commit in zip(names, (base, head), strict=True)
-                ]
-            except NotPrepared as error:
-                raise BenchError(f"a side cannot be built: {error}") from None
-            turns.run(sides[0], sides[1], rounds)
-    finally:
-        shutil.rmtree(kept, ignore_errors=True)
-        builds.remove()
+    files = ResultFiles(results, partial(higher_rooms().ingest_result, store), talk)
+    turns = Turns(chosen, files, store, _measure, talk)
+    with alone(lock), checked_out((base, head), prepare, talk) as trees:
+        sides = [GateSide(name, trees[commit]) for name, commit in zip(names, (base, head), strict=True)]
+        turns.run(sides[0], sides[1], rounds)
     measured = [_side(store, name, known) for name in names]
     return _judge(measured, floor, fail_on, comment, store)
 

@@ -3,21 +3,17 @@
 Whatever machine a job was given, both sides ran on it, and what drifts meets both.
 """
 
-import glob
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..engine.messages import clean
-from ..models.revisions import Worktree
+from ..result_files import NoResult, ResultFiles
+from ..revisions.worktree import Worktree
 
 Measure = Callable[[Sequence[str]], tuple[int, str]]  # words after `bench` → exit code, end of stderr
-Ingest = Callable[[Store, str], None]  # loads `NAME:PATH`
 MEASURED = (Exit.OK, Exit.FAILED)  # cases that failed are rows, and for the comparison to find
 
 
@@ -34,13 +30,10 @@ class Turns:
     """What is done in each turn: a `bench measure` command, or any other whose results are then ingested."""
 
     words: Sequence[str]
-    results: Sequence[str]  # files that the command writes, by patterns; none for `measure`
+    results: ResultFiles  # that the command writes; none for `measure`
     store: Store
     measure: Measure
-    ingest: Ingest
-    kept: Path  # folder for the results of every turn
     notify: Callable[[str], None]
-    done: int = field(default=0)
 
     def run(self, base: GateSide, head: GateSide, rounds: int) -> None:
         """Measure both sides so many times.
@@ -54,7 +47,6 @@ class Turns:
                 self._turn(side)
 
     def _turn(self, side: GateSide) -> None:
-        self.done += 1
         with side.tree.entered():
             if self.words[0] == "measure":
                 words = [*self.words[:2], "--store", str(self.store), "--config", side.config, *self.words[2:]]
@@ -65,8 +57,7 @@ class Turns:
                 self._call(side)
 
     def _call(self, side: GateSide) -> None:
-        for path in self._found():  # of the turn before, or of the repository: not written by this call
-            path.unlink()
+        self.results.clear()
         try:
             called = subprocess.run(
                 self.words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -74,27 +65,16 @@ class Turns:
         except OSError as error:
             raise BenchError(f"{side.config}: {self.words[0]} cannot be started: {error.strerror}") from None
         text = called.stdout.decode("utf-8", "replace")
-        missing = [pattern for pattern in self.results if not glob.glob(pattern, recursive=True)]
-        if missing:
+        try:
+            written = self.results.written()
+        except NoResult as error:
             raise BenchError(
-                f"{side.config}: the command wrote no {missing[0]}: {_last_line(text, called.returncode)}. "
+                f"{side.config}: the command {error}: {_last_line(text, called.returncode)}. "
                 "Say with --results which files it writes, from the folder that bench is called in."
-            )
+            ) from None
         if called.returncode:
             self.notify(f"{side.config}: the command ended with {called.returncode}; what it wrote counts")
-        for number, path in enumerate(self._found()):
-            kept = self.kept / f"{self.done:03d}-{number:03d}" / path.name
-            kept.parent.mkdir(parents=True)
-            shutil.copyfile(path, kept)
-            self.ingest(self.store, f"{side.config}:{kept}")
-
-    def _found(self) -> list[Path]:
-        return [
-            Path(path)
-            for pattern in self.results
-            for path in sorted(glob.glob(pattern, recursive=True))
-            if os.path.isfile(path)
-        ]
+        self.results.load(written, side.config)
 
 
 def _last_line(text: str, code: int) -> str:

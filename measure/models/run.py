@@ -88,7 +88,8 @@ def measure_revisions(
     """
     from ...warehouse.database import Warehouse
     from ..engine import live_table
-    from . import revisions as git_revisions
+    from ..revisions import rounds as turns_of_revisions
+    from ..revisions.builds import checked_out
     from .report import results, show
 
     runs: dict[str, list[Run]] = {revision: [] for revision in revisions}
@@ -100,9 +101,9 @@ def measure_revisions(
 
     _need_torch()
     watch = live_table.watch()
-    with alone(wanted.lock), git_revisions.worktrees(revisions) as trees:
+    with alone(wanted.lock), checked_out(revisions, None, talk) as trees:
         try:
-            git_revisions.measure(plan, settings, trees, rounds, begin=begin, watch=watch)
+            turns_of_revisions.measure(plan, settings, trees, rounds, begin=begin, watch=watch)
         except KeyboardInterrupt:
             pass
         finally:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
-from bench.measure.bisect import builds as rooms
-from bench.measure.bisect.builds import Builds, NotPrepared, PinnedFiles, benchmark_of
 from bench.measure.bisect.commits import commits_between, merged_range
 from bench.measure.bisect.driver import BisectSearch, search_name
 from bench.measure.engine.claims import ClaimFolder
+from bench.measure.revisions import builds as rooms
+from bench.measure.revisions.builds import Builds, NotPrepared, PinnedFiles, benchmark_of
 from bench.query.bisect.findings import BisectQuestion
 from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError, UnknownName

@@ -11,8 +11,9 @@ from bench.cli import cli
 from bench.measure.engine import runner
 from bench.measure.engine.workload import Workload
 from bench.measure.models import baseline, planning
-from bench.measure.models.revisions import Worktree, worktrees
 from bench.measure.pytorch import registry
+from bench.measure.revisions.builds import checked_out
+from bench.measure.revisions.worktree import Worktree
 from bench.measure.suites.model import Model
 from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError
@@ -80,7 +81,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_worktrees_are_there_for_a_block_only(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with its revision's files, at the place one is in; git knows nothing of them afterwards."""
     monkeypatch.setenv("PYTHONPATH", f"{repository}/sub:/elsewhere")
-    with worktrees(["base", "main"]) as trees:
+    with checked_out(["base", "main"], None, print) as trees:
         seen = {}
         for revision, tree in trees.items():
             with tree.entered():
@@ -112,7 +113,7 @@ def test_what_is_not_in_the_repository_stays(repository: Path, tmp_path: Path) -
 @pytest.mark.parametrize("revision", ["nothing", "--all"])
 def test_a_revision_that_is_not_there_is_said(repository: Path, revision: str) -> None:
     """By its name; an option is no revision."""
-    with pytest.raises(BenchError, match=revision), worktrees(["base", revision]):
+    with pytest.raises(BenchError, match=revision), checked_out(["base", revision], None, print):
         pass
 
 

@@ -4,20 +4,21 @@ They lie in the user's cache, where a search that is resumed finds them. They ar
 what it measures again, and nothing else.
 """
 
+import contextlib
 import hashlib
 import os
 import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...warehouse.errors import BenchError
 from ...warehouse.files import cache_folder
 from ..engine.messages import TAIL_BYTES, clean
-from ..models.revisions import Worktree, commit_of, git
+from .worktree import Worktree, commit_of, git
 
 DAYS = 7  # that a build is kept after it was used last, where no search ended that removes it
 READY = ".bench-ready"  # beside the worktree: that it was prepared
@@ -37,9 +38,9 @@ class PinnedFiles:
 
 @dataclass(slots=True)
 class Builds:
-    """The worktrees of a search; `trees` by commit."""
+    """Worktrees of commits; those of the same tree share one, which is built once."""
 
-    trees: Mapping[str, str]
+    trees: Mapping[str, str]  # by commit
     prepare: str | None
     benchmark: PinnedFiles | None
     notify: Callable[[str], None]
@@ -95,7 +96,7 @@ class Builds:
         return cache() / hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
 
     def remove(self) -> None:
-        """Remove what this search used, before it was interrupted, too, and what no search has used for DAYS."""
+        """Remove what these commits used, before it was interrupted, too, and what nothing has used for DAYS."""
         old = time.time() - DAYS * 86_400
         stale = (
             [path for path in cache().glob("*") if path.is_dir() and path.stat().st_mtime < old]
@@ -106,6 +107,27 @@ class Builds:
             folder.with_name(folder.name + READY).unlink(missing_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
         git("worktree", "prune")
+
+
+@contextlib.contextmanager
+def checked_out(
+    revisions: Sequence[str], prepare: str | None, notify: Callable[[str], None]
+) -> Iterator[dict[str, Worktree]]:
+    """Revisions beside each other, each built by a command in its folder, for a `with` block.
+
+    Raises:
+        BenchError: This is no git repository, it has no such revision, or one cannot be built.
+    """
+    commits = {revision: commit_of(revision) for revision in revisions}
+    builds = Builds({commit: commit for commit in commits.values()}, prepare, None, notify)  # a folder for each
+    try:
+        try:
+            trees = {revision: builds.worktree(commit) for revision, commit in commits.items()}
+        except NotPrepared as error:
+            raise BenchError(f"a revision cannot be built: {error}") from None
+        yield trees
+    finally:
+        builds.remove()
 
 
 def cache() -> Path:

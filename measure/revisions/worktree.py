@@ -1,27 +1,14 @@
-"""Measure git revisions of the user's code in turn: each in its own worktree, by the same bench.
-
-In every round each revision has its own run. Every workload is measured by all revisions, in random order, before the next
-workload, so that drift affects all revisions alike. Runs of one revision are repeats, which tell `bench compare` the noise
-between runs.
-"""
+"""A revision checked out in a folder of its own, and what git knows of it."""
 
 import contextlib
 import os
-import random
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, UnknownName
-from ..engine.progress import ProgressListener
-from ..engine.workload import Settings, Workload
-
-if TYPE_CHECKING:
-    from ...warehouse.recorder import Run
+from ..engine.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +48,6 @@ class Worktree:
         return replace(workload, target=f"{self.moved(Path(file))}:{name}")
 
 
-@contextlib.contextmanager
-def worktrees(revisions: Sequence[str]) -> Iterator[dict[str, Worktree]]:
-    """Check out revisions beside each other, for a `with` block.
-
-    Raises:
-        BenchError: This is no git repository, or it has no such revision.
-    """
-    top = Path(git("rev-parse", "--show-toplevel"))
-    commits = {revision: commit_of(revision) for revision in revisions}
-    parent = Path(tempfile.mkdtemp(prefix="bench-revisions-"))
-    try:
-        for number, commit in enumerate(commits.values()):
-            git("worktree", "add", "--detach", str(parent / str(number)), commit)
-        yield {revision: Worktree(parent / str(number), top) for number, revision in enumerate(commits)}
-    finally:
-        shutil.rmtree(parent, ignore_errors=True)
-        git("worktree", "prune")
-
-
 def commit_of(revision: str) -> str:
     """The commit that git calls so.
 
@@ -111,34 +79,3 @@ def git(*words: str) -> str:
             f"git {' '.join(words)}: {lines[-1] if lines else 'failed'}. Revisions are of the repository here."
         )
     return done.stdout.strip()
-
-
-def measure(
-    plan: Sequence[Workload], settings: Settings, trees: Mapping[str, Worktree], rounds: int, *,
-    begin: "Callable[[str], Run]", watch: ProgressListener,
-) -> None:  # fmt: skip
-    """Measure a plan with every revision.
-
-    The seed also orders the revisions. `begin` begins the run of a revision, in its worktree.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C; the runs of its round are closed as interrupted.
-    """
-    from ..engine.runner import Runner
-
-    order = random.Random(settings.seed)
-    watch.plan(rounds * len(trees) * len(plan))
-    for _ in range(rounds):
-        with contextlib.ExitStack() as runs:
-            turns = {}
-            for revision, tree in trees.items():
-                with tree.entered():
-                    run = runs.enter_context(begin(revision))
-                turns[revision] = Runner(run, settings, watch=watch).turns([tree.here(workload) for workload in plan])
-            for _ in plan:
-                for revision in order.sample(list(trees), len(trees)):
-                    watch.revision = revision
-                    with trees[revision].entered():
-                        next(turns[revision])
-            for turn in turns.values():
-                next(turn, None)  # to its end, where it says what it cost

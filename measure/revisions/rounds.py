@@ -1,0 +1,49 @@
+"""Measure workloads with every revision in turn, each in its own worktree.
+
+In every round each revision has its own run. Every workload is measured by all revisions, in random order, before the next
+workload, so that drift affects all revisions alike. Runs of one revision are repeats, which tell `bench compare` the noise
+between runs.
+"""
+
+import contextlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..engine.progress import ProgressListener
+from ..engine.workload import Settings, Workload
+from .worktree import Worktree
+
+if TYPE_CHECKING:
+    from ...warehouse.recorder import Run
+
+
+def measure(
+    plan: Sequence[Workload], settings: Settings, trees: Mapping[str, Worktree], rounds: int, *,
+    begin: "Callable[[str], Run]", watch: ProgressListener,
+) -> None:  # fmt: skip
+    """Measure a plan with every revision.
+
+    The seed also orders the revisions. `begin` begins the run of a revision, in its worktree.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; the runs of its round are closed as interrupted.
+    """
+    from ..engine.runner import Runner
+
+    order = random.Random(settings.seed)
+    watch.plan(rounds * len(trees) * len(plan))
+    for _ in range(rounds):
+        with contextlib.ExitStack() as runs:
+            turns = {}
+            for revision, tree in trees.items():
+                with tree.entered():
+                    run = runs.enter_context(begin(revision))
+                turns[revision] = Runner(run, settings, watch=watch).turns([tree.here(workload) for workload in plan])
+            for _ in plan:
+                for revision in order.sample(list(trees), len(trees)):
+                    watch.revision = revision
+                    with trees[revision].entered():
+                        next(turns[revision])
+            for turn in turns.values():
+                next(turn, None)  # to its end, where it says what it cost
