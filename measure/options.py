@@ -87,6 +87,15 @@ def sample_option(default: float | None = None) -> Callable[[Any], Any]:
     )
 
 
+maps_option: Callable[[Any], Any] = click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="FIELD=COLUMN,…",
+    help="How to read tables among --results, as in bench ingest.",
+)
+
+
 def no_file(target: str) -> None:
     """Refuse `folder/file.py:function`.
 

@@ -105,7 +105,7 @@ def run(
     recorder.emit(
         events.RunRecord(
             run_id=recorder.run_id,
-            config=config or setting("config") or branch or "default",
+            config=config or default_config(branch),
             source=source,
             suite=suite,
             command=command or shlex.join(sys.orig_argv),
@@ -121,6 +121,12 @@ def run(
         )
     )
     return recorder
+
+
+def default_config(branch: str | None) -> str:
+    """The config of a run that is given none: that of the project's settings, else its git branch, else "default"."""
+    found: str | None = setting("config")
+    return found or branch or "default"
 
 
 def join(run_id: str, store: Store | str | os.PathLike[str] | None = None) -> "Run":

@@ -2,22 +2,39 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...query.higher_rooms import higher_rooms
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import share_option
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
-from ..options import SECONDS, CommandOfWords, progress, recorded, run_options, talk, words_after_dashes, write
+from ..options import (
+    SECONDS,
+    CommandOfWords,
+    maps_option,
+    progress,
+    recorded,
+    run_options,
+    talk,
+    words_after_dashes,
+    write,
+)
 from ..system.instructions import KINDS
 from ..system.machine_lock import alone, lock_option
 from .plan import Hooks, PlannedCommand, Template, parameter_of, plan, program_is_there, template_of
 
 if TYPE_CHECKING:
     from .measurement import CommandResult
+    from .results import CallResults
+
+CALLS_OF_RESULTS = (
+    5  # of each command, unless it is said how many or how long: their times say nothing of what they write
+)
 
 
 def _exit_codes(ctx: click.Context, param: click.Parameter, text: str | None) -> frozenset[int] | None:
@@ -64,22 +81,29 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Exit codes other than 0 that are no failure: 1,2 or all.")  # fmt: skip
 @click.option("--instructions", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count instructions in three more runs of each: by the kernel, or slowly by callgrind.")  # fmt: skip
+@click.option("--results", multiple=True, metavar="FILE",
+              help="File that a command writes, ingested after each run; * and ? fit, may be repeated.")  # fmt: skip
+@maps_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the order of runs.")
 @lock_option
 @run_options()
 def command(
     commands: tuple[str, ...], names: tuple[str, ...], parameters: list[Any], setups: tuple[str, ...],
     prepares: tuple[str, ...], concludes: tuple[str, ...], cleanups: tuple[str, ...], shell: bool, stdin: str,
-    show_output: bool, lock: str, sample: float | None, config: str | None, tags: dict[str, str], fmt: str,
-    store: Store, **settings: Any,
+    show_output: bool, results: tuple[str, ...], maps: tuple[str, ...], lock: str, sample: float | None,
+    config: str | None, tags: dict[str, str], fmt: str, store: Store, **settings: Any,
 ) -> int:  # fmt: skip
     """Measure commands: time, processor time, memory; several against the first.
 
     A command of several words is quoted, or follows --. Several take turns in random order, until their ratio is known
     as precisely as asked. Ends with 1 if a run failed; failed runs are kept, apart from the others.
 
+    With --results the numbers are those of the files that the commands write: five runs of each unless --repeat or
+    --budget says otherwise. Of several commands each has a --name, which is the config of its results.
+
     \b
         bench measure command --warmup 1 'sort big.txt' 'sort --parallel=1 big.txt'
+        bench measure command --results out.json -- vllm bench serve … --save-result --result-filename out.json
         bench measure command --parameter n=1,10,100 -- python work.py {n}
     """
     templates = [Template(text) for text in commands]
@@ -93,16 +117,23 @@ def command(
     if not (setups or prepares or shell):
         _check_programs(comparisons)
 
+    written = None
+    if results:
+        written = _call_results(results, maps, comparisons, by_name=len(templates) > 1, named=bool(names),
+                                config=config, tags=tags, store=store)  # fmt: skip
+        if settings["budget_s"] is None:
+            settings["repeat"] = settings["repeat"] or CALLS_OF_RESULTS
+    elif maps:
+        raise BenchError("--map reads the files of --results: name those, too")
     from .process import launcher
 
     with launcher(stdin=stdin, shown=show_output) as starter:
         from ...warehouse import recorder  # while the launcher starts
-        from .measurement import CommandMeasurement, CommandSettings
+        from .measurement import CommandMeasurement, CommandSettings, CommandSite
 
         with alone(lock), recorder.run(config, suite="command", store=store, source="measure", tags=tags) as run:
-            measurement = CommandMeasurement(
-                run, starter, CommandSettings(sample_hz=sample, **settings), notify=_notify
-            )
+            wanted = CommandSettings(sample_hz=sample, **settings)
+            measurement = CommandMeasurement([CommandSite(run, starter)], wanted, written=written, notify=_notify)
             measured = measurement.measure(comparisons)
             empty_ns = None if measurement.interrupted else measurement.empty_ns(measured)
             if measurement.interrupted:
@@ -113,9 +144,30 @@ def command(
         _show(measured, fmt, settings["warmup"], empty_ns)
         if measurement.uncounted:
             talk(f"instructions were not counted: {measurement.uncounted}")
+    if written:
+        from .results import show_results
+
+        show_results(written, [result for results in measured for result in results], store, fmt)
     recorded(run)
     failed = any(result.status != "ok" for results in measured for result in results)
     return Exit.FAILED if failed else Exit.OK
+
+
+def _call_results(
+    patterns: Sequence[str], maps: Sequence[str], comparisons: list[list[PlannedCommand]], *,
+    by_name: bool, named: bool, config: str | None, tags: Mapping[str, str], store: Store,
+) -> "CallResults":  # fmt: skip
+    """What becomes of the files that commands write."""
+    from ...warehouse import environment, recorder
+    from ..result_files import ResultFiles
+    from .results import CallResults
+
+    if by_name and not named:
+        raise BenchError("the results of several commands are told apart by their names: give --name once for each")
+    files = ResultFiles(patterns, partial(higher_rooms().ingest_result, store, maps=maps), talk)
+    by_parameters = len({tuple(side.parameters.items()) for sides in comparisons for side in sides}) > 1
+    default = recorder.default_config(environment.git()[1])
+    return CallResults(files, config, default, by_name, by_parameters, tags)
 
 
 def _each(option: str, texts: tuple[str, ...], commands: int) -> list[Template | None]:

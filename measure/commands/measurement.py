@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import Metric
@@ -22,6 +22,10 @@ from ..engine.sampling import StoppingRule, Verdict, balanced_orders
 from ..system.instructions import CannotCount
 from .plan import PlannedCommand, Template
 from .process import COUNTERS, Launcher, NotStarted, Ran
+
+if TYPE_CHECKING:
+    from ..revisions.worktree import Worktree
+    from .results import CallResults
 
 BUDGET_S = 10.0
 LEAST_BLOCKS = 5  # fewer say nothing; taken even beyond the usual budget, not beyond one that was asked for
@@ -46,11 +50,26 @@ class CommandSettings:
     instructions: str | None = None  # how to count them, after the times
 
 
+@dataclass(frozen=True, slots=True)
+class CommandSite:
+    """Where commands run, and into which run they are recorded: the present folder, or that of a revision."""
+
+    run: Run
+    launcher: Launcher  # started there
+    revision: str = ""
+    tree: "Worktree | None" = None
+
+    def entered(self) -> contextlib.AbstractContextManager[None]:
+        """Be there, for a `with` block."""
+        return self.tree.entered() if self.tree else contextlib.nullcontext()
+
+
 @dataclass(slots=True)
 class CommandResult:
     """The results of a side so far."""
 
     side: PlannedCommand
+    site: CommandSite
     case: Case
     runs: dict[int, Ran] = field(default_factory=dict)  # that succeeded, without warm-ups, by block
     count: int = 0  # runs, warm-ups and failed ones included
@@ -62,6 +81,10 @@ class CommandResult:
     status: str = "ok"
     reason: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The command, and its revision if there are several."""
+        return f"{self.side} @{self.site.revision}" if self.site.revision else str(self.side)
 
     @property
     def level(self) -> Estimate:
@@ -78,29 +101,34 @@ class CommandMeasurement:
     """Measures comparisons into a run, one after the other."""
 
     def __init__(
-        self, run: Run, launcher: Launcher, settings: CommandSettings, *,
+        self, sites: Sequence[CommandSite], settings: CommandSettings, *, written: "CallResults | None" = None,
         notify: Callable[[str], None] = lambda text: None, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        """Prepare to measure. The caller closes the run. `notify` takes a line of progress for a person."""
-        self._run = run
-        self._launcher = launcher
+        """Prepare to measure at each site. The caller closes the runs.
+
+        `written` loads what commands write, call by call. `notify` takes a line of progress for a person.
+        """
+        self._sites = sites
         self._settings = settings
+        self._written = written
         self._notify = notify
         self._now = now
         self.interrupted = False
         self.uncounted = ""  # why instructions could not be counted
-        self._metric("seed", settings.seed)
+        for site in sites:
+            self._metric(site, "seed", settings.seed)
 
     def measure(self, comparisons: Sequence[Sequence[PlannedCommand]]) -> list[list[CommandResult]]:
-        """Measure all of them. After Ctrl-C `interrupted` is set; every case has an outcome either way."""
-        plan = [
-            [
-                CommandResult(side, self._run.case(side.name, suite="command", parameters=side.parameters or None))
-                for side in sides
-            ]
-            for sides in comparisons
-        ]
-        self._metric("launcher_peak", self._launcher.floor_bytes, "bytes")  # the kernel tells no peak below it
+        """Measure all of them; at several sites each command is compared with itself at the first.
+
+        After Ctrl-C `interrupted` is set; every case has an outcome either way.
+        """
+        (first, *others), planned = self._sites, comparisons
+        if others:
+            planned = [[side] for sides in comparisons for side in sides]
+        plan = [[self._result(side, site) for side in sides for site in (first, *others)] for sides in planned]
+        for site in self._sites:  # the kernel tells no peak below it
+            self._metric(site, "launcher_peak", site.launcher.floor_bytes, "bytes")
         for results in plan:
             if self.interrupted:
                 for result in results:
@@ -108,6 +136,10 @@ class CommandMeasurement:
             else:
                 self._compare(results)
         return plan
+
+    def _result(self, side: PlannedCommand, site: CommandSite) -> CommandResult:
+        case = site.run.case(side.name, suite="command", parameters=side.parameters or None)
+        return CommandResult(side, site, case)
 
     def empty_ns(self, measured: Sequence[Sequence[CommandResult]]) -> float | None:
         """The time to start a process that does nothing (a shell, if one runs the commands).
@@ -117,13 +149,13 @@ class CommandMeasurement:
         sides = [result for results in measured for result in results if result.runs]
         if not any(min(ran.duration_ns for ran in result.runs.values()) < SHORT_NS for result in sides):
             return None
-        shell = sides[0].side.shell
+        shell, site = sides[0].side.shell, sides[0].site
         words = Template(":" if shell else "true").fill({}, shell=shell)
         try:
-            found = statistics.median(self._launcher.run(words).duration_ns for _ in range(EMPTY_RUNS))
+            found = statistics.median(site.launcher.run(words).duration_ns for _ in range(EMPTY_RUNS))
         except NotStarted:
             return None
-        self._metric("empty_process", found, "ns")
+        self._metric(site, "empty_process", found, "ns")
         return found
 
     def _compare(self, results: Sequence[CommandResult]) -> None:
@@ -131,17 +163,20 @@ class CommandMeasurement:
         try:
             for result in results:
                 result.begun = True
-                self._hook(result, "setup")
+                with result.site.entered():
+                    self._hook(result, "setup")
             stopped = self._sample(results)
             if self._settings.instructions:
                 for result in results:
-                    self._count_instructions(result, self._settings.instructions)
+                    with result.site.entered():
+                        self._count_instructions(result, self._settings.instructions)
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
             for result in results:
                 if result.begun:
-                    self._hook(result, "cleanup")
+                    with result.site.entered():
+                        self._hook(result, "cleanup")
         for result in results:
             self._conclude(result, results[0], stopped)
 
@@ -167,22 +202,30 @@ class CommandMeasurement:
     def _block(self, results: Sequence[CommandResult], phase: str, block: int, order: Sequence[int]) -> None:
         """Run every remaining side once."""
         for position, result in enumerate(results[index] for index in order if not results[index].given_up):
-            if self._hook(result, "prepare"):
-                self._once(result, phase, block, position)
-                self._hook(result, "conclude")
+            with result.site.entered():
+                if self._hook(result, "prepare"):
+                    self._once(result, phase, block, position)
+                    self._hook(result, "conclude")
 
     def _once(self, result: CommandResult, phase: str, block: int, position: int) -> None:
         """Run a side once, and record its time or its failure."""
         settings, case, number = self._settings, result.case, result.count
         result.count += 1
-        self._notify(f"{result.side}: run {number + 1}")
+        self._notify(f"{result}: run {number + 1}")
+        loads = self._written if phase == "steady" else None
+        if self._written:
+            self._written.clear(result.side.parameters)
         try:
-            ran = self._launcher.run(result.side.words, timeout_s=settings.timeout_s, beside=self._sampled(case))
+            ran = result.site.launcher.run(
+                result.side.words, timeout_s=settings.timeout_s, beside=self._sampled(result)
+            )
         except NotStarted as error:
             self._failed(result, phase, "fail_to_run", str(error))
             result.given_up = True  # it would not start the next time either
             return
-        failed = ran.failed(settings.fine)
+        is_ended_badly = ran.failed(settings.fine)
+        files, problem = loads.written() if loads and not is_ended_badly else ([], "")
+        failed = is_ended_badly or bool(problem)
 
         def timing(metric: str, duration_ns: int, **details: int) -> None:
             name = f"{metric}_errored" if failed else metric
@@ -191,9 +234,14 @@ class CommandMeasurement:
         timing("latency", ran.duration_ns, position=position, **{name: getattr(ran, name) for name in COUNTERS})
         timing("user_time", ran.user_ns)
         timing("system_time", ran.system_ns)
-        if failed:
+        if is_ended_badly:
             status, reason, details = ran.ending(settings.timeout_s)
             self._failed(result, phase, status, reason, **details)
+            return
+        if loads and not problem:
+            problem = loads.load(files, result.side, result.site.revision)
+        if problem:
+            self._failed(result, phase, "fail_to_run", problem)
             return
         result.running = 0
         case.memory(ran.seen_bytes, phase=phase, error_bound_bytes=ran.peak_bytes - ran.seen_bytes or None)
@@ -209,10 +257,10 @@ class CommandMeasurement:
         if result.given_up or result.status != "ok":
             return
         try:
-            with self._launcher.counting(kind) as count:
+            with result.site.launcher.counting(kind) as count:
                 for _ in range(COUNTED_RUNS):
                     if self._hook(result, "prepare"):
-                        self._notify(f"{result.side}: counting instructions")
+                        self._notify(f"{result}: counting instructions")
                         counted_now = count(result.side.words, self._settings.timeout_s)
                         result.instructions.append(counted_now)
                         result.case.metric("instructions", counted_now, unit="count", better="lower", phase="steady")
@@ -262,15 +310,15 @@ class CommandMeasurement:
         result.status, result.reason = status, reason
         result.case.outcome(status, reason=reason, **details)
 
-    def _sampled(self, case: Case) -> Callable[[int], contextlib.AbstractContextManager[None]] | None:
+    def _sampled(self, result: CommandResult) -> Callable[[int], contextlib.AbstractContextManager[None]] | None:
         if self._settings.sample_hz is None:
             return None
         from ..system.process_sampler import sampled
 
-        return lambda pid: sampled(self._run, pid, self._settings.sample_hz, case)
+        return lambda pid: sampled(result.site.run, pid, self._settings.sample_hz, result.case)
 
-    def _metric(self, name: str, value: float, unit: str | None = None) -> None:
-        self._run.emit(Metric(run_id=self._run.run_id, metric=name, value=float(value), unit=unit))
+    def _metric(self, site: CommandSite, name: str, value: float, unit: str | None = None) -> None:
+        site.run.emit(Metric(run_id=site.run.run_id, metric=name, value=float(value), unit=unit))
 
 
 def _estimate(result: CommandResult, reference: CommandResult) -> Estimate:

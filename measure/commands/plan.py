@@ -42,7 +42,7 @@ class Template:
             BenchError: The text cannot be split into words.
         """
         if shell:
-            return (SHELL, "-c", _filled(self.text, parameters))
+            return (SHELL, "-c", filled(self.text, parameters))
         try:
             words = self.words or shlex.split(self.text)
         except ValueError as error:
@@ -53,7 +53,7 @@ class Template:
             )
         if not words:
             raise BenchError("an empty command cannot be run. Write it as: bench measure command -- CMD ARG…")
-        return tuple(_filled(word, parameters) for word in words)
+        return tuple(filled(word, parameters) for word in words)
 
     def names(self, known: Parameters) -> set[str]:
         """The parameters it uses."""
@@ -89,7 +89,7 @@ class PlannedCommand:
         """The command as it runs, or its name and parameters."""
         parameters = masked_parameters(self.parameters)
         if self.name == masked_command(self.template.text):
-            return _filled(self.name, parameters)
+            return filled(self.name, parameters)
         return " ".join([self.name, *(f"{key}={value}" for key, value in parameters.items())])
 
 
@@ -193,7 +193,7 @@ def _quoted(word: str) -> str:
     return word if shlex.quote(bare) == bare else shlex.quote(word)
 
 
-def _filled(text: str, parameters: Parameters) -> str:
+def filled(text: str, parameters: Parameters) -> str:
     """The text with each {NAME} of a parameter replaced once; other braces stay."""
     if not parameters:
         return text

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +25,9 @@ from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..command import backends_option, models_option, output_option, suites_option, where_option
 from ..filters import asked_metrics, where_pairs
+
+if TYPE_CHECKING:
+    from .compare import Comparison
 
 
 @click.command(cls=Command)
@@ -95,7 +99,6 @@ def compare(
     from ..higher_rooms import higher_rooms
     from .compare import compare as compared
     from .compare import exit_code
-    from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
     from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
     from .sides import find_sides, sides_in_place
     from .variants import said_of, variants
@@ -130,16 +133,25 @@ def compare(
             return exit_code_of_served(served) if fail_on else Exit.OK
         where["metric"] = asked_metrics(warehouse, metrics)
         found = compared(warehouse, *sides, floor=floor, fdr=fdr, where=where, across=across)
-    rows = found.rows + found.unusual
-    if not rows:
+    if not found.rows + found.unusual:
         nothing = NothingToShow(
             f"neither {base} nor {candidate} measured any of this. See what they did with: bench list cases --runs latest"
         )
         nothing.exit_code = Exit.TOO_LITTLE if fail_on else Exit.NOTHING
         raise nothing
+    presented = ("everything", "fail_on", "fmt", "output", "store")
+    command = command_line(click.get_current_context(), without=presented)
+    write_comparison(found, command, fmt, output, everything=everything)
+    return exit_code(found, likely=fail_on == "likely") if fail_on else Exit.OK
+
+
+def write_comparison(
+    found: "Comparison", command: str, fmt: str, output: Path | None = None, *, everything: bool = False
+) -> None:
+    """Write what changed, with what there is to say of it; `command` is the one that asks for it again."""
+    from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
+
     if fmt == "markdown":
-        presented = ("everything", "fail_on", "fmt", "output", "store")
-        command = command_line(click.get_current_context(), without=presented)
         write_text(document(found, command=command).markdown(), output)
     elif fmt == "table":
         for sentence in (*machines(found), verdict(found)):
@@ -149,5 +161,4 @@ def compare(
         for sentence in sentences(found, everything=everything):
             notify(sentence)
     else:
-        write_dicts(rows, fmt, output)
-    return exit_code(found, likely=fail_on == "likely") if fail_on else Exit.OK
+        write_dicts(found.rows + found.unusual, fmt, output)

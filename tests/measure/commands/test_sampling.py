@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.measure.commands.measurement import CommandMeasurement, CommandResult, CommandSettings
+from bench.measure.commands.measurement import CommandMeasurement, CommandResult, CommandSettings, CommandSite
 from bench.measure.commands.plan import PlannedCommand, Template
 from bench.measure.commands.process import NotStarted, Ran
 from bench.measure.commands.report import COLUMNS, cells, notes, together, values
@@ -49,7 +49,8 @@ def measure(tmp_path: Path) -> Iterator[Callable[..., tuple[list[CommandResult],
             takes: Callable[[str, int], Ran], *names: str, **settings: Any
         ) -> tuple[list[CommandResult], FakeLauncher]:
             fake = FakeLauncher(takes)
-            measurement = CommandMeasurement(run, fake, CommandSettings(**settings), now=lambda: fake.seconds)  # type: ignore[arg-type]
+            site = CommandSite(run, fake)  # type: ignore[arg-type]
+            measurement = CommandMeasurement([site], CommandSettings(**settings), now=lambda: fake.seconds)
             (results,) = measurement.measure([[PlannedCommand(name, {}, Template(name)) for name in names]])
             return results, fake
 
@@ -126,7 +127,7 @@ def test_without_a_reference_the_others_become_precise_themselves(measure: Any) 
 
 def result(*milliseconds: float, name: str = "x") -> CommandResult:
     runs = {block: ran(round(value * MS)) for block, value in enumerate(milliseconds)}
-    return CommandResult(PlannedCommand(name, {}, Template(name)), None, runs, count=len(runs), reason="measured")  # type: ignore[arg-type]
+    return CommandResult(PlannedCommand(name, {}, Template(name)), None, None, runs, count=len(runs), reason="measured")  # type: ignore[arg-type]
 
 
 def said(of: CommandResult, reference: CommandResult | None = None, **options: Any) -> str:
@@ -193,7 +194,7 @@ def test_a_row_for_people_and_one_for_programs() -> None:
 def test_a_peak_is_known_from_both_sides(seen: int, peak: int, together: int | None, shown: str) -> None:
     """One figure where the kernel tells it, or where several held more than it could be; both ends otherwise."""
     runs = {0: ran(MS, seen_bytes=seen, peak_bytes=peak, tree_bytes=together)}
-    of = CommandResult(PlannedCommand("x", {}, Template("x")), None, runs, count=1)  # type: ignore[arg-type]
+    of = CommandResult(PlannedCommand("x", {}, Template("x")), None, None, runs, count=1)  # type: ignore[arg-type]
 
     assert cells(of, of, alone=True)[5] == shown
 

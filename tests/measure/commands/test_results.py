@@ -1,0 +1,169 @@
+"""`bench measure command --results`: what a tool writes in each run becomes a run of its side; what is old never does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.ingest.command import ingest_result
+from bench.measure.result_files import NoResult, ResultFiles
+from bench.warehouse.errors import BenchError
+from bench.warehouse.store import Store
+from click.testing import CliRunner, Result
+
+from ...builders import stored
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, and a store elsewhere."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
+    return folder
+
+
+def measure(*words: str) -> Result:
+    """`bench measure command` with results in out.json."""
+    return CliRunner().invoke(cli, ["measure", "command", "--results", "out.json", *words], standalone_mode=False)
+
+
+def tool(value: float) -> str:
+    """A command that writes a time in the format of github-action-benchmark; the same in each run."""
+    text = json.dumps([{"name": "load", "unit": "ms", "value": value}])
+    return f"sh -c 'echo {json.dumps(text)} > out.json'"
+
+
+def runs_of_results() -> list[tuple[Any, ...]]:
+    """Config and values of what was loaded."""
+    query = "SELECT config, list(value ORDER BY value) FROM metrics JOIN runs USING (run_id)"
+    return stored(f"{query} WHERE metric = 'latency' GROUP BY config ORDER BY config")
+
+
+def test_each_run_of_a_side_is_a_run_of_its_config_though_it_wrote_the_same() -> None:
+    """The sides are compared over these runs at the end; the last file stays where the tool wrote it."""
+    done = measure("--repeat", "3", "--name", "A", "--name", "B", tool(10), tool(20))
+
+    assert done.return_value == 0, done.output
+    assert runs_of_results() == [("A", [1e7] * 3), ("B", [2e7] * 3)]
+    assert "2.000x slower" in done.stdout and "SLOWER" in done.stdout
+    assert "bench compare A B --all-runs" in done.stderr
+    assert Path("out.json").exists()
+
+
+def test_a_lone_tool_is_run_five_times_and_shown() -> None:
+    """As runs of the config of the measurement."""
+    done = measure("--config", "main", "--", *[word.strip("'") for word in tool(10).split(" ", 2)])
+
+    assert done.return_value == 0, done.output
+    assert runs_of_results() == [("main", [1e7] * 5)]
+    assert "10 ms" in done.stdout
+    assert stored("SELECT count(*) FROM timings WHERE metric = 'latency'") == [(5,)]
+
+
+def test_parameters_have_their_place_in_the_names_of_files() -> None:
+    """And are told apart by their configs."""
+    command = [
+        "measure", "command", "--repeat", "1", "--shell", "--results", "out-{n}.json", "--config", "sweep",
+        "--parameter", "n=1,2",
+        """echo '[{"name": "load", "unit": "ms", "value": {n}}]' > out-{n}.json""",
+    ]  # fmt: skip
+    assert CliRunner().invoke(cli, command, standalone_mode=False).return_value == 0
+    assert runs_of_results() == [("sweep@n=1", [1e6]), ("sweep@n=2", [2e6])]
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("true", "wrote no out.json"),
+        ("sh -c 'exit 3'", "exit code 3"),
+        ("sh -c 'echo so it is > out.json'", "wrote what cannot be read: nothing in "),
+    ],
+)
+def test_a_run_without_results_failed(here: Path, command: str, reason: str) -> None:
+    """Though a file of before is there: it stays, and is not taken for new."""
+    old = json.dumps([{"name": "old", "unit": "ms", "value": 1}])
+    Path("out.json").write_text(old)
+
+    done = measure("--name", "bad", "--name", "good", command, tool(10))
+
+    assert done.return_value == 1
+    ((status, said),) = stored("SELECT status, reason FROM case_outcomes WHERE name = 'bad'")
+    assert status == "fail_to_run" and reason in said, said
+    assert stored("SELECT DISTINCT config, name FROM cases JOIN runs USING (run_id) WHERE source <> 'measure'") == [
+        ("good", "load")
+    ]
+
+
+def test_results_of_several_commands_need_names() -> None:
+    """Before anything runs."""
+    assert "--name once for each" in str(measure(tool(1), tool(2)).exception)
+    assert "--results" in str(CliRunner().invoke(cli, ["measure", "command", "--map", "a=b", "true"]).exception)
+
+
+def loaded(files: ResultFiles, paths: Sequence[Path]) -> list[str]:
+    """The text of what is loaded."""
+    return [path.read_text() for path in paths]
+
+
+def test_a_file_counts_only_if_this_call_wrote_it(here: Path) -> None:
+    """Neither one of before, nor what an earlier call wrote; one that was added to holds old results, too."""
+    files = ResultFiles(["*.json"], lambda *_, **__: ([], []), print)
+    Path("there.json").write_text("old")
+    files.clear()
+    with pytest.raises(NoResult, match="wrote no"):
+        files.written()
+
+    files.clear()
+    Path("new.json").write_text("new")
+    assert loaded(files, files.written()) == ["new"]
+
+    files.clear()
+    assert not Path("new.json").exists() and Path("there.json").exists()
+    Path("there.json").write_text("old")
+    os.utime("there.json", ns=(1, 1))
+    assert loaded(files, files.written()) == ["old"], "it was written again"
+
+    Path("lines.json").write_text("old")
+    files.clear()
+    with Path("lines.json").open("a") as added:
+        added.write(" and more")
+    with pytest.raises(NoResult, match=r"added to lines\.json"):
+        files.written()
+
+
+def test_known_content_is_a_new_run_and_unknown_an_error(here: Path, tmp_path: Path) -> None:
+    """Of the commit and host that are said, as the files say neither."""
+    store = Store(tmp_path / "store").create()
+    Path("out.json").write_text(json.dumps([{"name": "load", "unit": "ms", "value": 1}]))
+    for _ in range(2):
+        ingest_result(store, [Path("out.json")], "main", tags={"k": "v"}, facts={"host": "here"})
+
+    assert stored("SELECT config, host, tags, count(*) FROM runs GROUP BY ALL", store) == [
+        ("main", "here", '{"k": "v"}', 2)
+    ]
+    Path("out.json").write_text("what is that")
+    with pytest.raises(BenchError, match="recognised"):
+        ingest_result(store, [Path("out.json")], "main", tags={}, facts={})
+
+
+def test_ctrl_c_keeps_what_was_loaded(here: Path) -> None:
+    """Each run is loaded when it ended, not at the end of all."""
+    write = """echo '[{"name": "load", "unit": "ms", "value": 1}]' > out.json; echo x >> log"""
+    long = f"{write}; [ $(wc -l < log) -lt 3 ] || {{ echo $$ > pid; sleep 60; }}"
+    command = [sys.executable, "-m", "bench", "measure", "command", "--config", "A", "--shell", "--results", "out.json"]
+    with subprocess.Popen([*command, "--", long], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        while not ((here / "pid").exists() and (here / "pid").read_text()):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=120) == 130
+
+    assert runs_of_results() == [("A", [1e6] * 2)]
