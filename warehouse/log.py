@@ -42,6 +42,7 @@ from .schema import literal, quote
 from .sealing import seal_journal
 from .secrets import without_secrets
 from .store import Store
+from .upkeep.row_groups import protect
 
 if TYPE_CHECKING:
     import duckdb
@@ -130,7 +131,7 @@ class EventLog:
 
         with as_bench_error(event.TABLE, self.store.events):
             rows = rows.cast(schema.arrow_schema(event)) if isinstance(rows, pa.Table) else table_of(event, rows)
-        about = {**schema.metadata(event), **schema.CHECKED_PAGES, **extra}
+        about = {**schema.metadata(event), **extra}
         return self._write(event.TABLE, rows.replace_schema_metadata(about), stem)
 
     def _write(self, table: str, rows: "pa.Table", stem: str) -> Path:
@@ -147,7 +148,6 @@ class EventLog:
                     compression="zstd",
                     compression_level=1,
                     row_group_size=schema.ROWS_IN_GROUP,
-                    **schema.CHECKED,
                 )
                 return publish(temporary, folder, stem)
         finally:
@@ -170,8 +170,9 @@ class EventLog:
             for event in sorted(batch.parts, key=lambda event: event is Source):  # sources last: it commits the rest
                 for number, path in enumerate(batch.parts[event]):
                     folder = self.store.events / event.TABLE
-                    make_folder(folder)
-                    publish(path, folder, f"{IMPORT}{stem}.{number}" if number else f"{IMPORT}{stem}")
+                    with as_bench_error(event.TABLE, folder):
+                        make_folder(folder)
+                        publish(path, folder, f"{IMPORT}{stem}.{number}" if number else f"{IMPORT}{stem}")
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
@@ -467,15 +468,12 @@ class Batch:
             tables = [table_of(event, self._pending.pop(event, [])), *self._tables.pop(event, [])]
             if columns := self._columns.pop(event, None):
                 tables.append(_table_of_columns(event, columns, len(next(iter(columns.values())))))
-            rows = pa.concat_tables(tables)
-            rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), **schema.CHECKED_PAGES})
             pq.write_table(
-                rows,
+                pa.concat_tables(tables),
                 path,
                 compression="zstd",
                 compression_level=1,
                 row_group_size=schema.ROWS_IN_GROUP,
-                **schema.CHECKED,
             )
         del self._added[event]
 
@@ -550,7 +548,8 @@ def path_list(files: Sequence[LogFile]) -> str:
 
 
 def publish(temporary: Path, folder: Path, stem: str) -> Path:
-    """Rename a finished file into the log under a name that holds its checksum, durably."""
+    """Rename a finished file into the log under a name that holds its checksum, durably, and with checksums of its groups."""
+    protect(temporary)
     digest = sha256(temporary)
     path = folder / f"{stem}-{digest[:16]}.parquet"
     take_after_folder(temporary)

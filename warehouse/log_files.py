@@ -1,17 +1,13 @@
 """Which files of the log count: committed imports, merged files, parts of files that were split; and which can be read."""
 
 import contextlib
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .console.numbers import counted
 from .events import TABLES, Source
 from .log import IMPORT, MERGED, RESTORE, SPLIT, LogFile, replaced, sha256_once, splits, unmerged
 from .upkeep.salvage import salvage
-
-if TYPE_CHECKING:
-    import duckdb
 
 DAMAGED = f"is damaged. {RESTORE}"
 
@@ -87,47 +83,56 @@ def readable(files: Sequence[LogFile], left_out: "LeftOut", salvaged: Path | Non
     A file is read once more for its checksum: a flipped bit may decode to another value, and no error tells it. Spark asks at
     each question, so a process does it once.
     """
-    import duckdb
-
-    with contextlib.closing(duckdb.connect()) as connection:
-        try:
-            versions = _versions(connection, files)
-        except duckdb.Error:  # one of them is damaged: find out which
-            versions = {}
-            for file in files:
-                try:
-                    versions |= _versions(connection, [file])
-                except duckdb.Error as error:
-                    left_out[file.name] = f"is damaged ({str(error).splitlines()[0]}). {RESTORE}"
-    good = []
-    for file in files:
+    whole = list(_whole(files, left_out, salvaged))
+    versions, good = _versions(whole), []
+    for file in whole:
         version = versions.get(str(file.path))
         newest = TABLES[file.table].VERSION
+        if version is not None and version <= newest:
+            good.append(file)
+            continue
+        left_out.partly.pop(file.name, None)
         if version is None:
-            left_out.setdefault(file.name, "was not written by bench: it says no version.")
-        elif version > newest:
+            left_out[file.name] = "was not written by bench: it says no version."
+        else:
             left_out.newer[file.name] = file.table, version
             left_out[file.name] = (
                 f"was written as {file.table} v{version}; this bench reads up to v{newest}. Update bench to ingest it."
             )
-        elif sha256_once(file.path)[:16] != file.digest:
-            rest = salvage(file, salvaged) if salvaged is not None else None
-            left_out[file.name] = DAMAGED if rest is None else rest[1]
-            if rest is not None:
-                good.append(rest[0])
-                left_out.partly[file.name] = file
-        else:
-            good.append(file)
     return good
 
 
-def _versions(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile]) -> dict[str, int]:
-    """The version of each file, by path."""
+def _whole(files: Sequence[LogFile], left_out: "LeftOut", salvaged: Path | None) -> Iterator[LogFile]:
+    """The files that are what their names say, and what is left of others."""
+    for file in files:
+        try:
+            if sha256_once(file.path)[:16] == file.digest:
+                yield file
+                continue
+        except OSError as error:
+            left_out[file.name] = f"cannot be read: {error.strerror}. {RESTORE}"
+            continue
+        rest = salvage(file, salvaged) if salvaged is not None else None
+        left_out[file.name] = DAMAGED if rest is None else rest[1]
+        if rest is not None:
+            left_out.partly[file.name] = file
+            yield rest[0]
+
+
+def _versions(files: Sequence[LogFile]) -> dict[str, int]:
+    """The version of each file that bench wrote, by path."""
+    import duckdb
+
     if not files:
         return {}
     query = (
         "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) "
         "WHERE decode(key) = 'bench.version' AND regexp_full_match(decode(value), '[0-9]{1,9}')"
     )
-    paths = [str(file.path) for file in files]
-    return {name: int(version) for name, version in connection.execute(query, [paths]).fetchall()}
+    try:
+        with contextlib.closing(duckdb.connect()) as connection:
+            rows = connection.execute(query, [[str(file.path) for file in files]]).fetchall()
+    except duckdb.Error:  # one of them is no Parquet: find out which
+        middle = len(files) // 2
+        return {**_versions(files[:middle]), **_versions(files[middle:])} if middle else {}
+    return {name: int(version) for name, version in rows}

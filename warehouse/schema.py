@@ -48,11 +48,7 @@ def metadata(event: type[Event]) -> dict[str, str]:
     return {"bench.table": event.TABLE, "bench.version": str(event.VERSION), "bench.columns": json.dumps(columns)}
 
 
-ROWS_IN_GROUP = 30_720  # of a Parquet file; where a page is damaged, the rows of its group are lost together
-CHECKED_PAGES = {"bench.page_checksums": "crc32"}  # in the metadata of files that were written with CHECKED
-CHECKED: "dict[str, Any]" = {
-    "write_page_checksum": True
-}  # so that what is around a damaged page can be told to be whole
+ROWS_IN_GROUP = 30_720  # of a Parquet file; where a byte is damaged, the rows of its group are lost together
 
 
 def arrow_schema(event: type[Event]) -> "pa.Schema":

@@ -85,7 +85,7 @@ class _TableFile:
         for name, code, _ in layout.fields:  # columns that only a newer bench knows are kept for it
             if name not in wanted.names:
                 wanted = wanted.append(pa.field(name, schema.arrow_type(TYPES[code])))
-        about = {**schema.metadata(event), **schema.CHECKED_PAGES, "bench.version": str(layout.version)}
+        about = {**schema.metadata(event), "bench.version": str(layout.version)}
         self._schema = wanted.with_metadata(about)
         constants = ("run_id", "writer") if event is ScheduleChunk else ("run_id",)
         self._constants = {name: arrow_texts([header[name]])[0] for name in constants}
@@ -138,9 +138,8 @@ class _TableFile:
         if self._writer is None:
             make_folder(self._folder)
             self._writer = pq.ParquetWriter(
-                self._temporary, self._schema, compression="zstd", compression_level=1, **schema.CHECKED,
-                **schema.encodings(self._schema),
-            )  # fmt: skip
+                self._temporary, self._schema, compression="zstd", compression_level=1, **schema.encodings(self._schema)
+            )
         self._writer.write_table(rows, schema.ROWS_IN_GROUP)
 
     def _batch(self, rows: DecodedRows, texts: _Texts) -> "pa.RecordBatch":

@@ -284,10 +284,8 @@ def _write(
     query = f"SELECT {distinct} {', '.join(columns)} FROM {source} WHERE {where} ORDER BY {order}"
     reader = connection.sql(query).to_arrow_reader(GROUP_ROWS)
     fields = [own.get(field.name, field) for field in reader.schema]
-    wanted = pa.schema(fields, metadata={**schema.metadata(event), **schema.CHECKED_PAGES, **metadata_given})
-    with pq.ParquetWriter(
-        path, wanted, compression="zstd", compression_level=3, **schema.CHECKED, **schema.encodings(wanted)
-    ) as writer:
+    wanted = pa.schema(fields, metadata={**schema.metadata(event), **metadata_given})
+    with pq.ParquetWriter(path, wanted, compression="zstd", compression_level=3, **schema.encodings(wanted)) as writer:
         for batch in reader:
             writer.write_table(pa.Table.from_batches([batch]).cast(wanted))
 

@@ -1,47 +1,71 @@
-"""What is left of a damaged file of the log: the row groups whose pages have the checksums that were written with them."""
+"""What is left of a damaged file of the log: the row groups that have the checksums that were written with them."""
 
+import mmap
+from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
 
-from .. import schema
 from ..console.numbers import counted
-from ..files import make_folder
-from ..log import RESTORE, LogFile
+from ..files import make_folder, open_file
+from ..log import RESTORE, LogFile, sha256
+from .row_groups import MAGIC, PARQUET, protect, read_row_groups
 
 
 def salvage(file: LogFile, folder: Path) -> tuple[LogFile, str] | None:
-    """Copy the whole row groups of a damaged file into a folder.
+    """Copy what is whole of a damaged file into a folder.
 
     Returns:
         The file, which has its name and lies there, and a sentence on what is lost, to follow the name; None if nothing can
-        be read, or nobody can say whether it is what was written: its pages have no checksums.
+        be read, or nobody can say whether it is what was written.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     there = folder / file.name
     try:
-        with pq.ParquetFile(file.path, page_checksum_verification=True) as damaged:
-            about = damaged.schema_arrow.metadata or {}
-            if any(about.get(key.encode()) != value.encode() for key, value in schema.CHECKED_PAGES.items()):
-                return None
-            groups, rows, kept = damaged.num_row_groups, damaged.metadata.num_rows, 0
+        with open_file(file.path) as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
             make_folder(folder)
-            with pq.ParquetWriter(there, damaged.schema_arrow) as writer:
-                for number in range(groups):
-                    try:
-                        group = damaged.read_row_group(number)
-                        group.validate(full=True)
-                    except (OSError, ValueError, pa.ArrowException):
-                        continue
-                    writer.write_table(group)
-                    kept += group.num_rows
-                    groups -= 1
-    except (OSError, ValueError, pa.ArrowException):
+            lost = _salvage(data, there, file.digest)
+    except (OSError, ValueError, pa.ArrowException):  # ValueError: it is empty
         return None
-    if (
-        not 0 < kept < rows
-    ):  # with all rows the damage is where the file says what is where, and any of them may be wrong
+    if lost is None:
         return None
-    lost = f"{rows - kept:,} of its {rows:,} rows, in {counted(groups, 'row group')}, are lost, and left out of every answer"
     return replace(file, path=there, size_bytes=there.stat().st_size), f"is damaged: {lost}. {RESTORE}"
+
+
+def _salvage(data: mmap.mmap, there: Path, digest: str) -> str | None:
+    """What is lost, in words; None if there is nothing to keep."""
+    whole = "no row is lost, because what is damaged stands in it twice"
+    found = read_row_groups(data)
+    if found is None:  # then it is the damage, or not alone
+        footer = data[-_footer_bytes(data) :]
+        there.write_bytes(data[: max(0, data.rfind(MAGIC))] + footer)
+        protect(there)
+        return whole if sha256(there)[:16] == digest else None
+    there.write_bytes(PARQUET + data[len(PARQUET) : found.begin] + found.block + found.footer)
+    if sha256(there)[:16] == digest:
+        return whole
+    return _rewritten(there, found.damaged(data))
+
+
+def _footer_bytes(data: mmap.mmap) -> int:
+    size = len(PARQUET) + 4
+    return size + int.from_bytes(data[-size : -len(PARQUET)], "little")
+
+
+def _rewritten(there: Path, damaged: Set[int]) -> str | None:
+    """Leave the row groups that are whole in a file; what is lost, in words, or None if none is whole."""
+    import pyarrow.parquet as pq
+
+    part = there.with_suffix(".part")
+    with pq.ParquetFile(there) as source:
+        rows, kept = source.metadata.num_rows, 0
+        with pq.ParquetWriter(part, source.schema_arrow) as writer:
+            for number in sorted(set(range(source.num_row_groups)) - damaged):
+                group = source.read_row_group(number)
+                writer.write_table(group)
+                kept += group.num_rows
+    part.replace(there)
+    if not kept:
+        return None
+    groups = counted(len(damaged), "row group")
+    return f"{rows - kept:,} of its {rows:,} rows, in {groups}, are lost, and left out of every answer"
