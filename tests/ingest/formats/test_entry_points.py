@@ -12,7 +12,7 @@ from bench.warehouse.errors import BenchError
 
 from ..conftest import Load, Rows
 from .reading import lay
-from .test_docs import PAGE
+from .test_docs import ROOT
 
 Install = Callable[..., None]
 
@@ -65,9 +65,9 @@ def test_a_format_of_another_package(install: Install, load: Load, tmp_path: Pat
 
 
 def test_the_package_of_the_page(install: Install, load: Load, rows: Rows, tmp_path: Path) -> None:
-    """What docs/formats.md tells authors to write can be installed and loads, its imports included; tags are what is left."""
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = page.partition("## One more")[2]
+    """What CONTRIBUTING.md tells authors to write can be installed and loads, its imports included; tags are what is left."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = page.partition("## A format in full")[2]
     code = textwrap.dedent(
         "    from collections" + blocks.partition("    from collections")[2].partition("\n\nA package of yours")[0]
     )
