@@ -66,14 +66,14 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--timeout", "timeout_s", type=SECONDS, metavar="SECONDS",
               help="Most time for one run; then it is killed, and counts as failed.")  # fmt: skip
 @click.option("--setup", "setups", multiple=True, metavar="CMD",
-              help="Command to run once before each command's first run; once for all, or once for each.")  # fmt: skip
+              help="Shell command to run once before each command's first run; once for all, or once for each.")  # fmt: skip
 @click.option("--prepare", "prepares", multiple=True, metavar="CMD",
-              help="Command to run before every run; once for all, or once for each.")  # fmt: skip
+              help="Shell command to run before every run; once for all, or once for each.")  # fmt: skip
 @click.option("--conclude", "concludes", multiple=True, metavar="CMD",
-              help="Command to run after every run, failed ones too; once for all, or once for each.")  # fmt: skip
+              help="Shell command to run after every run, failed ones too; once for all, or once for each.")  # fmt: skip
 @click.option("--cleanup", "cleanups", multiple=True, metavar="CMD",
-              help="Command to run once after each command's last run; once for all, or once for each.")  # fmt: skip
-@click.option("--shell", is_flag=True, help="Let /bin/sh run the commands, for pipes and the like.")
+              help="Shell command to run once after each command's last run; once for all, or once for each.")  # fmt: skip
+@click.option("--shell", is_flag=True, help="Let /bin/sh run the measured commands, too, for pipes and the like.")
 @click.option("--input", "stdin", type=click.Path(exists=True, dir_okay=False), default=os.devnull,
               help="File that commands read from stdin. [default: nothing]")  # fmt: skip
 @click.option("--show-output", is_flag=True, help="Let commands write to the terminal; their stdout goes to stderr.")

@@ -277,11 +277,11 @@ class CommandMeasurement:
         result.case.outcome(status, reason=f"run {result.count}: {reason}", **result.details)
 
     def _hook(self, result: CommandResult, name: str) -> bool:
-        """Run the command that prepares a side or cleans up after it; returns whether it succeeded."""
+        """Let a shell run what prepares a side or cleans up after it; returns whether it succeeded."""
         template = getattr(result.side.hooks, name)
         if template is None or (result.given_up and name in ("setup", "prepare")):
             return not result.given_up
-        words = template.fill(result.side.parameters, shell=result.side.shell)
+        words = template.fill(result.side.parameters, shell=True)
         try:
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=2, check=False)
             problem = f"ended with {done.returncode}" if done.returncode else None

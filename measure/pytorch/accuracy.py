@@ -114,9 +114,8 @@ def _tensor(place: str, expected: Any, actual: Any, reference: Any | None, rule:
         equal = bool(torch.equal(expected, actual))
         wide = expected.to(torch.float64), actual.to(torch.float64)
         return OutputComparison(equal, "" if equal else f"{place}: other {_kind(expected)}", _difference(*wide))
-    x, y, wide = expected.double(), actual.double(), None
-    if reference is not None and reference.shape == expected.shape:
-        wide = reference.double()
+    x, y = expected.double(), actual.double()
+    wide = None if reference is None or reference.shape != expected.shape else reference.double()
     both = x.isnan() & y.isnan()
     if rule.equal_nan or not bool(both.any()):
         return _numbers(place, x, y, wide, rule, _multiple(expected, rule))

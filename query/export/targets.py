@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -179,20 +180,36 @@ def hyperfine(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, A
             continue
         memory = case.series.pop(("rss", "peak", None), None) or case.series.pop(("rss", "peak", "steady"), None)
         stats: dict[str, Any] = _stats(series) | ({} if len(series.values) > 1 else {"stddev": None})
-        values = {key: text_of(value) for key, value in (case.axes | case.parameters).items()}
-        times = {
-            name: case.aggregates(f"{name}_time", ["mean"]).get("mean", math.nan) / NS for name in ("user", "system")
-        }
+        axes = {axis: value for axis, value in case.axes.items() if (axis, value) != ("suite", "command")}
+        values = {key: text_of(value) for key, value in (axes | case.parameters).items()}
+        times = {name: _mean_time(case, f"{name}_time", left) for name in ("user", "system")}
         results.append({
-            "command": case.label,
+            "command": case.label if axes else _filled(case),
             **{name: given[name] / NS if name in given else stats[name] for name in ("mean", "stddev", "median", "min", "max")},
-            **{name: None if math.isnan(value) else value for name, value in times.items()},
+            **times,
             "times": stats["data"], **({"memory_usage_byte": [round(value) for value in memory.values]} if memory else {}),
             "exit_codes": [(case.exit_code or 1) if case.failed else 0] * len(series.values),
             **({"parameters": values} if values else {}),
         })  # fmt: skip
         count_rest(case, left)
     return len(results), {"results": results}
+
+
+def _mean_time(case: ExportedCase, metric: str, left: Left) -> float | None:
+    """The mean in seconds, computed or given; None if there is none."""
+    if series := case.samples(metric):
+        left.add(f"samples of {metric}, of which there is the mean", len(series.values))
+        return statistics.fmean(series.values) / NS
+    mean = case.aggregates(metric, ["mean"]).get("mean")
+    return None if mean is None else mean / NS
+
+
+def _filled(case: ExportedCase) -> str:
+    """A command as it ran: each {NAME} of a parameter is its value."""
+    names = "|".join(map(re.escape, case.parameters))
+    return (
+        re.sub(rf"{{({names})}}", lambda found: text_of(case.parameters[found[1]]), case.name) if names else case.name
+    )
 
 
 def github_action(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:

@@ -176,6 +176,21 @@ def test_hyperfine_has_exit_codes_for_failures() -> None:
     assert left == ["1 failed cases without samples"]
 
 
+def test_hyperfine_has_commands_as_they_ran() -> None:
+    """Without the suite that all of them have; with the means of their processor times, computed or given."""
+    timed, given = (case("sleep {n}; echo {m}", suite="command", parameters={"n": n}) for n in (0.5, 1))
+    built = warehouse(
+        *(timed, *latencies(timed, 10**9)), *(timing(timed, ns, metric="user_time") for ns in (10**6, 3 * 10**6)),
+        *(given, *latencies(given, 10**9), metric(given, "system_time", 4e6, unit="ns", statistic="mean")),
+    )  # fmt: skip
+    document, left, _ = written("hyperfine", built)
+
+    assert {x["command"]: (x["parameters"], x["user"], x["system"]) for x in document["results"]} == {
+        "sleep 0.5; echo {m}": ({"n": "0.5"}, 0.002, None), "sleep 1; echo {m}": ({"n": "1"}, None, 0.004),
+    }  # fmt: skip
+    assert left == ["2 samples of user_time, of which there is the mean"]
+
+
 def test_github_action_benchmark_draws_it() -> None:
     """An entry a run, in order of time; a tool a direction; what its page reads of a commit is there."""
     b = case("b")

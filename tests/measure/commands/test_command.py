@@ -272,10 +272,11 @@ def test_exit_codes_can_be_fine(codes: str) -> None:
 
 
 def test_commands_around_the_runs(here: Path) -> None:
-    """Setup and cleanup once, the others around each run, warm-ups included; of each command its own if given so."""
+    """Setup and cleanup once, the others around each run, warm-ups included; a shell runs them, though not what is measured."""
     result = measure(
-        "--shell", "--repeat", "2", "--warmup", "1", "--setup", "echo setup-{n} >> log", "--prepare", "echo prepare >> log",
-        "--conclude", "echo conclude >> log", "--cleanup", "echo cleanup >> log", "--parameter", "n=1", "echo run >> log",
+        "--repeat", "2", "--warmup", "1", "--setup", "echo setup-{n} >> log", "--prepare", "echo prepare >> log",
+        "--conclude", "echo conclude >> log", "--cleanup", "echo cleanup >> log", "--parameter", "n=1",
+        "--", *PYTHON, "open('log', 'a').write('run ')",
     )  # fmt: skip
 
     assert result.return_value == 0, result.output
