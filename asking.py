@@ -11,11 +11,13 @@ store.chart("runtime-vs-tokens", configs=["A", "B"])
 import datetime
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
+from .query.comparison.command import Compare
+from .query.question import Asker, Question, documentation_of, signature_of
 from .query.relation import Relation
 from .sql.rules import ALPHA, FDR, FLOOR
 from .warehouse.console.numbers import counted
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Result = TypeVar("Result")
+Asked = ParamSpec("Asked")  # options of a question
 
 
 def open(store: str | os.PathLike[str] | None = None, *, sandbox: bool = False) -> "OpenStore":
@@ -82,6 +85,22 @@ class Verdicts(Generic[Result]):
     def _repr_html_(self) -> str:
         table = html_table(self.columns, self.cells) if self.cells else ""
         return table + "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+
+
+def ask(question: Callable[Asked, Question[Result]]) -> "Callable[Concatenate[OpenStore, Asked], Verdicts[Result]]":
+    """The method that asks a question: its options are its arguments."""
+    asked = cast("type[Question[Result]]", question)
+    signature = signature_of(asked)
+
+    def method(self: "OpenStore", *args: Any, **kwargs: Any) -> "Verdicts[Result]":
+        return self.answer(asked(**signature.bind(*args, **kwargs).arguments))
+
+    method.__name__, method.__doc__ = asked.name, documentation_of(asked)
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[this, *signature.parameters.values()], return_annotation=Verdicts
+    )
+    return method  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -182,39 +201,16 @@ class OpenStore:
         with Warehouse.open(self.store) as warehouse:
             return describe(warehouse, name)
 
-    def compare(
-        self,
-        base: str,
-        candidate: str,
-        *,
-        where: Mapping[str, Sequence[str]] | None = None,
-        floor: float = FLOOR,
-        fdr: float = FDR,
-        all_runs: bool = False,
-    ) -> "Verdicts[Comparison]":
-        """Compare two sides case by case, as `bench compare` does.
-
-        Args:
-            base: The side to compare with: config, run id, commit, latest, latest~1; joined by `+`, they are pooled.
-            candidate: The side under judgement.
-            where: column -> values to keep, such as {"metric": ["latency"]}.
-            floor: Smallest change that counts, as a fraction.
-            fdr: Share of false alarms to accept, of all alarms.
-            all_runs: Every run a name means, rather than its newest with its repeats.
-
-        Raises:
-            UnknownName: No run answers to a name, or a column does not hold a value.
-        """
-        from .query.comparison.compare import compare
-        from .query.comparison.render import render, sentences, shown
-        from .query.comparison.sides import find_sides
-
+    def answer(self, question: Question[Result]) -> "Verdicts[Result]":
+        """Answer a question as its command does."""
         notes: list[str] = []
         with Warehouse.open(self.store) as warehouse:
-            sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notes.append)
-            found = compare(warehouse, *sides, floor=floor, fdr=fdr, where=where)
-        columns, cells = render(found, shown(found))
-        return Verdicts(found, found.rows + found.unusual, columns, cells, [*notes, *sentences(found)])
+            found = question.answer(warehouse, Asker(notes.append))
+            table, rows = found.table(), [dict(row) for row in found.rows]
+            cells = [[*row] for row in table.cells]
+            return Verdicts(found.result, rows, [*table.columns], cells, [*notes, *found.sentences()])
+
+    compare = ask(Compare)
 
     def regressions(
         self,

@@ -15,7 +15,7 @@ def compare_sides(runs: Mapping[str, Sequence[str]], store: Store, fmt: str) -> 
         store: Where they are.
         fmt: How to write it.
     """
-    from ..query.comparison.command import write_comparison
+    from ..query.comparison.command import reply_of
     from ..query.comparison.compare import compare
     from ..query.comparison.sides import Side
     from ..warehouse.database import Warehouse
@@ -26,7 +26,7 @@ def compare_sides(runs: Mapping[str, Sequence[str]], store: Store, fmt: str) -> 
             found = compare(warehouse, first, other)
         command = shlex.join(["bench", "compare", first.name, other.name, "--all-runs"])
         if found.rows + found.unusual:
-            write_comparison(found, command, fmt)
+            reply_of(found).write(fmt, None, command)
         else:
             talk(f"{first.name} and {other.name} have no result in common")
         talk(f"once more, with all runs of both: {command}")

@@ -5,9 +5,12 @@ import importlib.resources
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .. import sql
+from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
+from ..query.question import Question
 from ..sql import ViewColumn
 
 _FROM = re.compile(r"from (\w+): (.+)")
@@ -26,6 +29,15 @@ class JsonAnswer:
     choices: dict[str, tuple[str, ...]] | None = None  # column -> the values it may have
 
 
+def _asked(*questions: type[Question[Any]]) -> dict[str, JsonAnswer]:
+    """The answers of questions, each by the command and the option that chooses them."""
+    return {
+        f"{question.name} {option}".strip(): _of(view, choices=VERDICT if question.has_verdicts else None)
+        for question in questions
+        for option, view in question.views.items()
+    }
+
+
 def _of(*shapes: str, choices: dict[str, tuple[str, ...]] | None = None) -> JsonAnswer:
     return JsonAnswer(shapes, choices=choices)
 
@@ -36,7 +48,7 @@ ANSWERS = {
     "views": _of("views"),
     "views NAME": _of("views NAME"),
     "speedups": _of("speedups"),
-    "compare": _of("comparisons", choices=VERDICT),
+    **_asked(Compare),
     "regressions": _of("regression_findings", choices=VERDICT),
     "history": _of("change_points"),
     "history --all": _of("history --all"),

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..query.comparison.compare import CHANGES, VERDICTS, Comparison
 from ..query.comparison.render import means as mean_sentences
@@ -11,7 +11,11 @@ from ..query.comparison.render import metric, why
 from ..warehouse.console.numbers import counted, ratio
 from ..warehouse.console.tables import escape
 
+if TYPE_CHECKING:
+    from ..asking import Verdicts
+
 Row = Mapping[str, Any]
+Told = tuple[Sequence[str], Sequence[Row], Sequence[str]]  # sentences, rows and doubts of an answer
 
 NOT_CLAIMED = "not to be reported as faster, slower or the same"
 LABELS = (
@@ -25,6 +29,11 @@ RATIOS = ("speedup", "ratio")
 MEAN_IS_NO_VERDICT = (
     "a geometric mean is of all cases together, those that are UNSURE among them, and no verdict of any"
 )
+COMPARED = (
+    "verdict", "says", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters",
+    "metric", "phase", "unit", "better", "base_value", "candidate_value", "difference", "ratio", "low", "high", "evidence",
+    "reason", "case_id",
+)  # fmt: skip
 POINTS = {  # what would pass for a result where the verdict is UNSURE
     "compare": ("ratio", "difference", "base_value", "candidate_value"),
     "regressions": ("change", "baseline", "value"),
@@ -127,3 +136,13 @@ def _is_apart(row: Row, column: str) -> bool:
     low, high = row.get("low"), row.get("high")
     bounds = all(isinstance(one, int | float) and math.isfinite(one) for one in (low, high, row[column]))
     return bounds and (low > 1 or high < 1)  # type: ignore[operator]
+
+
+def of_comparison(found: "Verdicts[Comparison]") -> Told:
+    """What an agent is told of `compare`."""
+    rows = found.result.rows
+    said = [{**row, "says": compared(row)} for row in rows]
+    shown = [{name: withheld("compare", row)[name] for name in COMPARED} for row in said]
+    replaced = dict(means(found.result))
+    sentences = [replaced.get(sentence, sentence) for sentence in found.sentences]
+    return sentences, shown, [*unsure(rows), *([MEAN_IS_NO_VERDICT] if found.result.means else [])]

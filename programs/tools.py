@@ -3,6 +3,7 @@
 No tool takes a path. SQL runs in the sandbox. What a tool measures is chosen among commands that the user has listed.
 """
 
+import inspect
 import json
 import shlex
 import subprocess
@@ -11,8 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..asking import OpenStore
+from ..asking import OpenStore, Verdicts
+from ..query.comparison.command import Compare
 from ..query.limited import QuestionLimits, limited, settings
+from ..query.question import Question, tool_signature_of
 from ..sql.rules import FLOOR
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import escape, json_value
@@ -31,11 +34,6 @@ MOST_ROWS = 1000
 MOST_TEXT = 2000  # characters of a text in a row
 LIMITS = QuestionLimits(characters=MOST_TEXT + 1)  # what is cut says so
 MOST_DOCUMENT = 60_000  # characters of a report or an explanation
-COMPARED = (
-    "verdict", "says", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters",
-    "metric", "phase", "unit", "better", "base_value", "candidate_value", "difference", "ratio", "low", "high", "evidence",
-    "reason", "case_id",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +61,24 @@ class PictureAnswer:
 
     answer: ToolAnswer
     png: bytes | None
+
+
+def tool(question: type[Question[Any]], told: Callable[["Verdicts[Any]"], doubt.Told]) -> Callable[..., ToolAnswer]:
+    """The tool that asks a question; `told` puts its answer into words."""
+    signature = tool_signature_of(question)
+
+    def method(self: "Questions", *args: Any, **kwargs: Any) -> ToolAnswer:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        limit = bound.arguments.pop("limit")
+        given = {name: value for name, value in bound.arguments.items() if value is not None}
+        return _judged(*told(self.store.answer(question(**given))), limit)
+
+    method.__name__, method.__doc__ = question.name, question.for_agents
+    method.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    method.__signature__ = signature.replace(parameters=[this, *signature.parameters.values()])  # type: ignore[attr-defined]
+    return method
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +112,7 @@ class Questions:
             left_out=None if more else 0,
         )
 
-    def compare(
-        self, base: str, candidate: str, where: Where | None = None, floor: float = FLOOR, all_runs: bool = False,
-        limit: int = 50,
-    ) -> ToolAnswer:  # fmt: skip
-        """Compare two sides case by case: FASTER, SLOWER, BETTER, WORSE, LIKELY …, SAME, UNSURE, CHANGED, ADDED ….
-
-        A side is a config, the beginning of a run id or commit, latest or latest~1. `where` maps columns to values to keep,
-        such as {"metric": ["latency"], "name": ["mlp"]}. An UNSURE row has an interval and no ratio: nothing is known of it.
-        """
-        found = self.store.compare(base, candidate, where=where, floor=floor, all_runs=all_runs)
-        rows = found.result.rows
-        said = [{**row, "says": doubt.compared(row)} for row in rows]
-        shown = [{name: doubt.withheld("compare", row)[name] for name in COMPARED} for row in said]
-        doubts = [*doubt.unsure(rows), *([doubt.MEAN_IS_NO_VERDICT] if found.result.means else [])]
-        means = dict(doubt.means(found.result))
-        return _judged([means.get(sentence, sentence) for sentence in found.sentences], shown, doubts, limit)
+    compare = tool(Compare, doubt.of_comparison)
 
     def regressions(
         self, runs: list[str] | None = None, where: Where | None = None, floor: float = FLOOR, everything: bool = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ..warehouse.console.declared import Option
 from ..warehouse.console.options import Choice, Command, Values, notify, store_option
 from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.store import Store
@@ -18,29 +19,6 @@ from .style.theme import THEMES
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
     from .output.figure import Figure
-
-
-class Option:
-    """A parameter of `draw` as an option of the command: its help, and further arguments of `click.Option`.
-
-    Name, default and kind are the parameter's: `False` makes a flag, `()` an option of several values, and a default
-    other than None is shown in the help.
-    """
-
-    def __init__(self, help: str, name: str | None = None, **attributes: Any) -> None:
-        self.help = help
-        self.name = name
-        self.attributes = attributes
-
-    def build(self, parameter: inspect.Parameter) -> click.Option:
-        """The option of the command."""
-        names = [parameter.name, self.name or f"--{parameter.name.replace('_', '-')}"]
-        if parameter.default == ():
-            return Values(names, help=self.help, **self.attributes)
-        if parameter.default is False:
-            return click.Option(names, is_flag=True, help=self.help)
-        shown = {} if parameter.default is None else {"default": parameter.default, "show_default": True}
-        return click.Option(names, help=self.help, **shown, **self.attributes)
 
 
 class Confined:
@@ -65,10 +43,6 @@ def inches(text: str) -> tuple[float, float]:
 Runs = Annotated[
     Sequence[str], Option("Only these runs: id prefix, config, commit, day, tag:NAME, latest, latest~1, path.")
 ]
-Configs = Annotated[Sequence[str], Option("Only these configs.")]
-Suites = Annotated[Sequence[str], Option("Only these suites.")]
-Backends = Annotated[Sequence[str], Option("Only these backends.")]
-Models = Annotated[Sequence[str], Option("Only these models.")]
 Title = Annotated[str | None, Option("Title instead of the chart's own; '' draws none, and no subtitle.")]
 Size = Annotated[
     tuple[float, float] | None,
@@ -188,7 +162,7 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
     """The click parameter for a parameter of `draw`; one without an option is an argument."""
     for mark in getattr(parameter.annotation, "__metadata__", ()):
         if isinstance(mark, Option):
-            return mark.build(parameter)
+            return mark.build(parameter.name, parameter.default)
     several = parameter.annotation == Sequence[str]
     return click.Argument([parameter.name], nargs=-1 if several else 1, required=True)
 

@@ -8,9 +8,9 @@ import click
 from ..query.comparison.serving import NONE_KEPT, read_limit
 from ..query.pasteable_sql import list_literal, number_literal
 from ..query.resolve import check_values, resolve_run
+from ..warehouse.console.declared import Option
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import NothingToShow
-from .options import Option
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ..query.pasteable_sql import list_literal, number_literal
+from ..warehouse.console.declared import Option
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import NothingToShow, UnknownName
-from .options import Option
 from .step_series import StepSeries
 from .style.labels import printable
 

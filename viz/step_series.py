@@ -9,8 +9,8 @@ import click
 
 from ..query.pasteable_sql import list_literal, text_literal
 from ..query.step_runs import StepRuns, choose_step_runs
+from ..warehouse.console.declared import Option
 from ..warehouse.console.numbers import counted
-from .options import Option
 from .style.labels import distinguish, printable
 
 if TYPE_CHECKING:

@@ -1,71 +1,50 @@
-"""`bench compare`: two sides, case by case."""
+"""`bench compare`: two sides case by case."""
 
 import contextlib
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 
-from ...sql.rules import FDR
+from ...sql.rules import FDR, FLOOR
 from ...warehouse.console.completion import complete
-from ...warehouse.console.fitting import wide_option, write_fitted
-from ...warehouse.console.options import (
-    Command,
-    Values,
-    command_line,
-    floor_option,
-    format_option,
-    notify,
-    share_option,
-    store_option,
-)
-from ...warehouse.console.tables import write_dicts, write_rows, write_text
+from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
 from ...warehouse.errors import BenchError, Exit, NothingToShow
-from ...warehouse.store import Store
-from ..command import backends_option, models_option, output_option, suites_option, where_option
-from ..filters import asked_metrics, where_pairs
+from ..filters import asked_metrics
+from ..question import AllRuns, Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
 
 if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
     from .compare import Comparison
+    from .sides import Side
+
+A_SIDE = "config, run id, commit, latest, latest~1; joined by +, they are pooled."
 
 
-@click.command(cls=Command)
-@click.argument("base", shell_complete=complete)
-@click.argument("candidate", shell_complete=complete)
-@click.option("--metrics", cls=Values, help="Only these; else all that have a direction.")
-@suites_option
-@backends_option
-@models_option
-@where_option
-@floor_option
-@share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of all alarms.")
-@click.option(
-    "--slo",
-    cls=Values,
-    metavar="METRIC=MS…",
-    help="Compare what was served: goodput within these limits (ttft, tpot, e2e), and quantiles of requests.",
-)
-@click.option("--all", "everything", is_flag=True, help="Show every row: what is the same, and all that is UNSURE.")
-@click.option("--across-machines", "across", is_flag=True, help="Compare sides of different machines as they stand.")
-@click.option("--by", metavar="COLUMN", help="Compare two values of this axis or parameter, within a run or several.")
-@click.option("--runs", cls=Values, help="With --by: compare in these runs, else in the newest.")
-@click.option("--all-runs", is_flag=True, help="Every run a name means, rather than its newest with its repeats.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["slower", "likely"]),
-    help="End with 1 if anything is slower or worse, or likely so; 3 if anything is gone.",
-)
-@wide_option
-@format_option
-@output_option
-@store_option
-def compare(
-    base: str, candidate: str, metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str],
-    models: Sequence[str], pairs: Sequence[str], floor: float, fdr: float, slo: Sequence[str],
-    everything: bool, across: bool, by: str | None, runs: Sequence[str], all_runs: bool, fail_on: str | None,
-    fmt: str, output: Path | None, store: Store,
-) -> int:  # fmt: skip
+def reply_of(found: "Comparison", *, everything: bool = False) -> "Reply[Comparison]":
+    """What there is to say of a comparison; without any row it has no columns."""
+    from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
+
+    rows = found.rows + found.unusual
+
+    def table() -> PeopleTable:
+        presented = shown(found, everything=everything) + (statistics(found) if everything else [])
+        return PeopleTable(*render(found, presented), spare=SPARE, reason="why")
+
+    return Reply(
+        result=found,
+        columns=list(rows[0]) if rows else (),
+        rows=rows,
+        table=table,
+        sentences=lambda: sentences(found, everything=everything),
+        lead=lambda: (*machines(found), verdict(found)),
+        document=lambda command: document(found, command=command).markdown(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Question["Comparison"]):
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
 
     A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1: its newest run
@@ -95,70 +74,131 @@ def compare(
         bench compare main:s3://team/bench .bench
         bench compare 'grep foo' 'rg foo' --by name
     """
-    from ...warehouse.database import Warehouse
-    from ..higher_rooms import higher_rooms
-    from .compare import compare as compared
-    from .compare import exit_code
-    from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
-    from .sides import find_sides, sides_in_place
-    from .variants import said_of, variants
 
-    limits = read_limits(slo)
-    if slo and (suites or backends or models or pairs):
-        raise BenchError("--slo goes with --metrics only: all cases that both sides served are compared")
-    if slo and by:
-        raise BenchError("--slo compares runs, not values of a column: leave out --by")
-    if runs and not by:
-        raise BenchError("--runs goes with --by COLUMN: without it the sides are the runs")
-    where = {"suite": [*suites], "backend": [*backends], "name": [*models], **where_pairs(pairs)}
-    ingest_path = higher_rooms().ingest_path
-    texts = (runs or ("latest",)) if by else (base, candidate)
-    with contextlib.ExitStack() as stack:
-        held = stack.enter_context(sides_in_place(store, texts, notify, ingest_path, all_runs=all_runs))
-        warehouse = stack.enter_context(Warehouse.open(held))
-        if by:
-            sides = stack.enter_context(variants(warehouse, by, (base, candidate), texts, all_runs=all_runs))
+    name = "compare"
+    views: ClassVar = {"": "comparisons"}
+    has_verdicts = True
+    for_agents = """Compare two sides case by case: FASTER, SLOWER, BETTER, WORSE, LIKELY …, SAME, UNSURE, CHANGED, ADDED ….
+
+        A side is a config, the beginning of a run id or commit, latest or latest~1. `where` maps columns to values to keep,
+        such as {"metric": ["latency"], "name": ["mlp"]}. An UNSURE row has an interval and no ratio: nothing is known of it.
+        """
+
+    base: Annotated[str, Positional(f"The side to compare with: {A_SIDE}", shell_complete=complete)]
+    candidate: Annotated[str, Positional(f"The side under judgement: {A_SIDE}", shell_complete=complete)]
+    _: KW_ONLY
+    metrics: Annotated[Sequence[str], Option("Only these; else all that have a direction.", on=Surface.PEOPLE)] = ()
+    suites: Suites = ()
+    backends: Backends = ()
+    models: Models = ()
+    where: Where = None
+    floor: Floor = FLOOR
+    fdr: Annotated[float, Share("False alarms to accept, of all alarms.", on=Surface.PEOPLE)] = FDR
+    slo: Annotated[
+        Sequence[str],
+        Option(
+            "Compare what was served: goodput within these limits (ttft, tpot, e2e), and quantiles of requests.",
+            on=Surface.COMMAND,
+            metavar="METRIC=MS…",
+        ),
+    ] = ()
+    everything: Annotated[
+        bool, Option("Show every row: what is the same, and all that is UNSURE.", "--all", on=Surface.COMMAND)
+    ] = False
+    across: Annotated[
+        bool,
+        Option("Compare sides of different machines as they stand.", "--across-machines", on=Surface.PEOPLE),
+    ] = False
+    by: Annotated[
+        str | None,
+        Option(
+            "Compare two values of this axis or parameter, within a run or several.",
+            on=Surface.PEOPLE,
+            metavar="COLUMN",
+        ),
+    ] = None
+    runs: Annotated[
+        Sequence[str], Option("With --by: compare in these runs, else in the newest.", on=Surface.PEOPLE)
+    ] = ()
+    all_runs: AllRuns = False
+    fail_on: Annotated[
+        str | None,
+        Option(
+            "End with 1 if anything is slower or worse, or likely so; 3 if anything is gone.",
+            on=Surface.COMMAND,
+            type=click.Choice(["slower", "likely"]),
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.slo:
+            from .serving import read_limits
+
+            read_limits(self.slo)
+        if self.slo and (self.suites or self.backends or self.models or self.where):
+            raise BenchError("--slo goes with --metrics only: all cases that both sides served are compared")
+        if self.slo and self.by:
+            raise BenchError("--slo compares runs, not values of a column: leave out --by")
+        if self.runs and not self.by:
+            raise BenchError("--runs goes with --by COLUMN: without it the sides are the runs")
+
+    def places(self) -> Sequence[str]:
+        """The sides, or the runs in which values are compared."""
+        return (self.runs or ("latest",)) if self.by else (self.base, self.candidate)
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[Comparison]":
+        """The rows of `comparisons`, or with limits those of `serving_comparisons`."""
+        with self._sides(warehouse, asker) as sides:
+            return self._served(warehouse, sides) if self.slo else self._compared(warehouse, asker, sides)
+
+    @contextlib.contextmanager
+    def _sides(self, warehouse: "Warehouse", asker: Asker) -> "Iterator[tuple[Side, Side]]":
+        from .sides import find_sides
+        from .variants import said_of, variants
+
+        if self.by is None:
+            yield find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
+            return
+        values = (self.base, self.candidate)
+        with variants(warehouse, self.by, values, self.places(), all_runs=self.all_runs) as sides:
             if both := said_of(*sides):
-                notify(both)
-        else:
-            sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notify)
-        if slo:
-            served = compare_served(warehouse, *sides, limits, floor=floor, fdr=fdr, metrics=metrics)
-            if fmt in ("table", "markdown"):
-                write_rows(*render_served(served), fmt, output)
-            else:
-                write_dicts(served, fmt, output)
-            for sentence in sentences_of_served(served, limits):
-                notify(sentence)
-            return exit_code_of_served(served) if fail_on else Exit.OK
-        where["metric"] = asked_metrics(warehouse, metrics)
-        found = compared(warehouse, *sides, floor=floor, fdr=fdr, where=where, across=across)
-    if not found.rows + found.unusual:
+                asker.notify(both)
+            yield sides
+
+    def _compared(self, warehouse: "Warehouse", asker: Asker, sides: "tuple[Side, Side]") -> "Reply[Comparison]":
+        from .compare import compare, exit_code
+
+        where = {"suite": self.suites, "backend": self.backends, "name": self.models, **(self.where or {})}
+        if self.metrics or (asker.command and "metric" not in where):
+            where["metric"] = asked_metrics(warehouse, self.metrics)
+        found = compare(warehouse, *sides, floor=self.floor, fdr=self.fdr, where=where, across=self.across)
+        reply = reply_of(found, everything=self.everything)
+        if not reply.columns:
+            return replace(reply, nothing=self._nothing())
+        return replace(reply, exit_code=exit_code(found, likely=self.fail_on == "likely")) if self.fail_on else reply
+
+    def _nothing(self) -> NothingToShow:
         nothing = NothingToShow(
-            f"neither {base} nor {candidate} measured any of this. See what they did with: bench list cases --runs latest"
+            f"neither {self.base} nor {self.candidate} measured any of this."
+            " See what they did with: bench list cases --runs latest"
         )
-        nothing.exit_code = Exit.TOO_LITTLE if fail_on else Exit.NOTHING
-        raise nothing
-    presented = ("everything", "fail_on", "fmt", "output", "store")
-    command = command_line(click.get_current_context(), without=presented)
-    write_comparison(found, command, fmt, output, everything=everything)
-    return exit_code(found, likely=fail_on == "likely") if fail_on else Exit.OK
+        nothing.exit_code = Exit.TOO_LITTLE if self.fail_on else Exit.NOTHING
+        return nothing
+
+    def _served(self, warehouse: "Warehouse", sides: "tuple[Side, Side]") -> Reply[Any]:
+        from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
+
+        limits = read_limits(self.slo)
+        rows = compare_served(warehouse, *sides, limits, floor=self.floor, fdr=self.fdr, metrics=self.metrics)
+        return Reply(
+            result=rows,
+            columns=list(rows[0]),
+            rows=rows,
+            table=lambda: PeopleTable(*render_served(rows)),
+            sentences=lambda: sentences_of_served(rows, limits),
+            says_always=True,
+            exit_code=exit_code_of_served(rows) if self.fail_on else Exit.OK,
+        )
 
 
-def write_comparison(
-    found: "Comparison", command: str, fmt: str, output: Path | None = None, *, everything: bool = False
-) -> None:
-    """Write what changed, with what there is to say of it; `command` is the one that asks for it again."""
-    from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
-
-    if fmt == "markdown":
-        write_text(document(found, command=command).markdown(), output)
-    elif fmt == "table":
-        for sentence in (*machines(found), verdict(found)):
-            notify(sentence)
-        shown_rows = shown(found, everything=everything) + (statistics(found) if everything else [])
-        write_fitted(*render(found, shown_rows), fmt, output, spare=SPARE, reason="why")
-        for sentence in sentences(found, everything=everything):
-            notify(sentence)
-    else:
-        write_dicts(found.rows + found.unusual, fmt, output)
+compare = command_of(Compare)

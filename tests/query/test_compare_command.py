@@ -190,6 +190,13 @@ def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
     assert bench("main", "branch", "--models", "mlp", "--metrics", "calls_captured").stdout.count("calls_captured") == 2
 
 
+def test_a_metric_may_be_named_by_where(bench: Bench) -> None:
+    """--where metric=… keeps its rows, although --metrics names none."""
+    rows = json.loads(bench("main", "branch", "--where", "metric=latency", "--format", "json").stdout)
+
+    assert {row["metric"] for row in rows} == {"latency"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     first_of(2, [

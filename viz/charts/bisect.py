@@ -7,12 +7,13 @@ from ...query.bisect.render import percent
 from ...query.bisect.results import find_search
 from ...query.computed import compute
 from ...query.pasteable_sql import text_literal
+from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from ..data import Row, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import Level
-from ..options import Option, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.units import DisplayUnit
 

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from ...query.comparison.sides import runs_of
 from ...query.pasteable_sql import text_literal
+from ...warehouse.console.declared import Backends, Models, Option, Suites
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import BenchError, NothingToShow
 from ..data import Row, all_configs, filter_sql, in_order, read_rows
 from ..marks.ecdf import Ecdf, EcdfPoint, Summary
-from ..options import Backends, Models, Option, Size, Suites, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish
 from ..style.units import choose_unit

@@ -8,11 +8,12 @@ import click
 from ...query.comparison.sides import Side, find_sides
 from ...query.pasteable_sql import list_literal, text_literal
 from ...sql.rules import FLOOR
+from ...warehouse.console.declared import Backends, Models, Option, Suites
 from ...warehouse.console.numbers import amount, counted, ratio
 from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, ends_of, filter_sql, read_rows, select
 from ..marks.bars import Bar, Bars
-from ..options import Backends, Models, Option, Size, Suites, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import DisplayUnit, choose_unit

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow
 from .. import query_rows, user_spec
 from ..data import Row, all_configs
 from ..marks.bars import Bar, Bars
 from ..marks.lines import Lines, Panel, Point
-from ..options import Confined, Option, Size, Title
+from ..options import Confined, Size, Title
 from ..output.figure import Figure, Form, compose
 from ..query_rows import Columns, Counts
 from ..style import units

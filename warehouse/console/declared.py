@@ -1,0 +1,68 @@
+"""Options declared once, as annotations of a chart's parameters or a question's fields."""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Annotated, Any
+
+import click
+
+from .options import Values
+
+
+class Surface(Enum):
+    """Who may set an option, each with all those before it."""
+
+    COMMAND = 1  # the command alone: how its output looks, and how it ends
+    PEOPLE = 2  # and Python
+    ALL = 3  # and programs that ask by the Model Context Protocol
+
+
+class Option:
+    """An option of a command: its help, and further arguments of `click.Option`.
+
+    Name, default and kind are those of the parameter or field that it annotates: `False` makes a flag, `()` an option of
+    several values, and a default other than None is shown in the help.
+    """
+
+    def __init__(
+        self,
+        help: str,
+        name: str | None = None,
+        *,
+        on: Surface = Surface.ALL,
+        read: Callable[[Any], Any] | None = None,
+        **attributes: Any,
+    ) -> None:
+        self.help = help
+        self.name = name
+        self.on = on
+        self.read = read  # from what the command was given to the value of the field
+        self.attributes = attributes
+
+    def build(self, name: str, default: Any) -> click.Parameter:
+        """The parameter of the command."""
+        names = [name, self.name or f"--{name.replace('_', '-')}"]
+        attributes = {"help": self.help, **self.attributes}
+        if default == ():
+            attributes.setdefault("cls", Values)
+        if default is False:
+            return click.Option(names, is_flag=True, **attributes)
+        if default is not None and default != ():
+            attributes = {"default": default, "show_default": True, **attributes}
+        return attributes.pop("cls", click.Option)(names, **attributes)  # type: ignore[no-any-return]
+
+
+class Positional(Option):
+    """An argument of a command; click shows no help of it, Python does."""
+
+    def build(self, name: str, default: Any) -> click.Parameter:
+        """The parameter of the command; one with the default `()` takes any number of values."""
+        return click.Argument(
+            [name], **{"required": default is ..., **({"nargs": -1} if default == () else {}), **self.attributes}
+        )
+
+
+Configs = Annotated[Sequence[str], Option("Only these configs.", on=Surface.PEOPLE)]
+Suites = Annotated[Sequence[str], Option("Only these suites.", on=Surface.PEOPLE)]
+Backends = Annotated[Sequence[str], Option("Only these backends.", on=Surface.PEOPLE)]
+Models = Annotated[Sequence[str], Option("Only these models.", on=Surface.PEOPLE)]
