@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -18,6 +19,8 @@ DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "decisions" not in page.parts)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _ASKED = re.compile(r"""bench (?:sql|viz query)[^"'\n]*? (?:"([^"]*)"|'([^']*)')""")
+_TEXT = re.compile(r"'(?!https)[^']*'")
+_RULE = re.compile(r" *─+(?:  ─+)* *")
 _SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -49,7 +52,8 @@ def test_the_index_names_every_page() -> None:
 def statements(text: str) -> list[str]:
     """The SQL that a text shows, but what is shortened and what is wrong on purpose."""
     asked = [double or single for double, single in _ASKED.findall(text)] + _SQL.findall(text)
-    return [each for each in asked if "…" not in each and "$(" not in each and each != "SELECT nam FROM speedups"]
+    wrong = "SELECT nam FROM speedups"
+    return [each for each in asked if "…" not in _TEXT.sub("", each) and "$(" not in each and each != wrong]
 
 
 def test_every_query_that_is_shown_can_be_asked() -> None:
@@ -65,6 +69,44 @@ def test_every_query_that_is_shown_can_be_asked() -> None:
             pytest.fail(f"{place}: {each}: {error}")
 
     assert len(shown) > 20
+
+
+def tables(page: Path) -> Iterator[tuple[str, list[str]]]:
+    """The tables that a page shows: the command above each, and its headings."""
+    command, above = "", ""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"(?: *\$| {4})? *(bench .*)", line):
+            command = found[1]
+        elif _RULE.fullmatch(line):
+            yield command, re.split(r" {2,}", above.strip())
+        above = line
+
+
+def test_every_table_that_is_shown_has_the_columns_of_its_query() -> None:
+    """Of the same names in the same order, so that nobody selects a column that is not there."""
+    warehouse, asked = Builder(), 0
+    for page in (ROOT / "README.md", *PAGES):
+        for command, headings in tables(page):
+            for query in statements(command):
+                asked += 1
+                columns = [row[0] for row in warehouse.rows(f"DESCRIBE {query}")]
+                assert columns == headings, f"{page.name}: {query}"
+
+    assert asked >= 2
+
+
+def test_every_heading_that_is_shown_is_printed_by_a_command() -> None:
+    """It stands in the code, or is an argument of the command above it; numbers in it are whatever was asked for."""
+    rooms = (ROOT / room for room in ("measure", "query", "warehouse", "viz", "ingest", "sql"))
+    code = "\n".join(path.read_text(encoding="utf-8") for room in rooms for path in room.rglob("*.[ps][yq]*"))
+    words = re.findall(r"""["'`]([^"'`\n]+)["'`]|^-- (\w+) """, code, re.MULTILINE)
+    known = {re.sub(r"\d+( %| \w+)?|\{.*?\}", "0", text or column) for text, column in words}
+    for page in (ROOT / "README.md", *PAGES):
+        for command, headings in tables(page):
+            unknown = [
+                word for word in headings if re.sub(r"\d+( %| \w+)?", "0", word) not in known and word not in command
+            ]
+            assert not unknown, f"{page.name}: {command}"
 
 
 def typed(page: str, tmp_path: Path, **settings: str) -> tuple[int, Path, subprocess.CompletedProcess[str]]:
