@@ -49,6 +49,25 @@ def test_the_index_names_every_page() -> None:
     assert {page for page in PAGES if page.name != "index.md"} <= linked
 
 
+WRITTEN = [page for page in PAGES if "gallery" not in page.parts]  # by hand
+_GENERATED = re.compile(r"<!-- generated .*?<!-- end -->", re.DOTALL)
+
+
+def test_the_docs_stay_short() -> None:
+    """22,000 words at most: what is added takes the place of something. Studies belong to decisions."""
+    texts = [_GENERATED.sub("", page.read_text(encoding="utf-8")) for page in WRITTEN]
+
+    assert sum(len(re.findall(r"\S*\w\S*", text)) for text in texts) <= 22_000
+
+
+@pytest.mark.parametrize("page", [page for page in WRITTEN if page.name != "index.md"], ids=lambda page: page.stem)
+def test_a_page_begins_with_its_command(page: Path) -> None:
+    """Code stands within the first ten lines: a reader has two minutes."""
+    first = page.read_text(encoding="utf-8").splitlines()[1:11]
+
+    assert any(line.startswith(("    ", "```")) for line in first)
+
+
 def statements(text: str) -> list[str]:
     """The SQL that a text shows, but what is shortened and what is wrong on purpose."""
     asked = [double or single for double, single in _ASKED.findall(text)] + _SQL.findall(text)
