@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from .query.comparison.command import Compare
 from .query.question import Asker, Question, documentation_of, signature_of
+from .query.regression.command import Regressions
 from .query.relation import Relation
 from .sql.rules import ALPHA, FDR, FLOOR
 from .warehouse.console.numbers import counted
@@ -101,6 +102,11 @@ def ask(question: Callable[Asked, Question[Result]]) -> "Callable[Concatenate[Op
         parameters=[this, *signature.parameters.values()], return_annotation=Verdicts
     )
     return method  # type: ignore[return-value]
+
+
+def ask_several(question: Callable[..., Question[Result]]) -> "Callable[..., Verdicts[Result]]":
+    """As `ask`, of a question whose first option takes any number of arguments."""
+    return ask(question)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -212,37 +218,7 @@ class OpenStore:
 
     compare = ask(Compare)
 
-    def regressions(
-        self,
-        *runs: str,
-        where: Mapping[str, Sequence[str]] | None = None,
-        last: int = 20,
-        floor: float = FLOOR,
-        fdr: float = FDR,
-    ) -> Verdicts[list[Row]]:
-        """What got worse since the runs before, as `bench regressions` does; `result` has a row per comparison.
-
-        Args:
-            runs: The runs to judge, as `compare` names them; latest if none is given.
-            where: column -> values to keep, such as {"metric": ["latency"]}.
-            last: Runs before to compare with.
-            floor: Smallest change that counts, as a fraction.
-            fdr: Share of false alarms to accept, of all alarms.
-
-        Raises:
-            UnknownName: No run answers to a name, or a column does not hold a value.
-        """
-        from .query.regression.command import HIDDEN, render, sentences
-        from .query.regression.regressions import Limits, RegressionRule, choose, fold, judge, judged_runs
-
-        with Warehouse.open(self.store) as warehouse:
-            judged = judged_runs(warehouse, *(runs or ("latest",)))
-            rule = RegressionRule(last=last, floor=floor, fdr=fdr)
-            rows = choose(judge(warehouse, judged, rule, Limits()), where or {})
-            shown = [row for row in rows if row["verdict"] not in HIDDEN]
-            columns, cells = render(fold(shown))
-            said = list(sentences(warehouse, rows, judged))
-            return Verdicts([*map(dict, rows)], [*map(dict, shown)], columns, cells, said)
+    regressions = ask_several(Regressions)
 
     def history(
         self,

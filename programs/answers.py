@@ -11,6 +11,7 @@ from .. import sql
 from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
 from ..query.question import Question
+from ..query.regression.command import Regressions
 from ..sql import ViewColumn
 
 _FROM = re.compile(r"from (\w+): (.+)")
@@ -48,8 +49,7 @@ ANSWERS = {
     "views": _of("views"),
     "views NAME": _of("views NAME"),
     "speedups": _of("speedups"),
-    **_asked(Compare),
-    "regressions": _of("regression_findings", choices=VERDICT),
+    **_asked(Compare, Regressions),
     "history": _of("change_points"),
     "history --all": _of("history --all"),
     "history --summary": _of("history"),

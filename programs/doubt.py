@@ -146,3 +146,9 @@ def of_comparison(found: "Verdicts[Comparison]") -> Told:
     replaced = dict(means(found.result))
     sentences = [replaced.get(sentence, sentence) for sentence in found.sentences]
     return sentences, shown, [*unsure(rows), *([MEAN_IS_NO_VERDICT] if found.result.means else [])]
+
+
+def of_regressions(found: "Verdicts[list[Row]]") -> Told:
+    """What an agent is told of `regressions`."""
+    shown = [{"says": regressed(row), **withheld("regressions", row)} for row in found.rows]
+    return found.sentences, shown, [*unsure(found.result)]

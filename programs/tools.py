@@ -16,6 +16,7 @@ from ..asking import OpenStore, Verdicts
 from ..query.comparison.command import Compare
 from ..query.limited import QuestionLimits, limited, settings
 from ..query.question import Question, tool_signature_of
+from ..query.regression.command import Regressions
 from ..sql.rules import FLOOR
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import escape, json_value
@@ -114,18 +115,7 @@ class Questions:
 
     compare = tool(Compare, doubt.of_comparison)
 
-    def regressions(
-        self, runs: list[str] | None = None, where: Where | None = None, floor: float = FLOOR, everything: bool = False,
-        limit: int = 50,
-    ) -> ToolAnswer:  # fmt: skip
-        """What got worse in the newest run, or in the runs named, against the runs before of the same config.
-
-        Only what changed is listed, or with `everything` also what is the same or UNSURE.
-        """
-        found = self.store.regressions(*(runs or ()), where=where, floor=floor)
-        rows = found.result if everything else found.rows
-        shown = [{"says": doubt.regressed(row), **doubt.withheld("regressions", row)} for row in rows]
-        return _judged(found.sentences, shown, list(doubt.unsure(found.result)), limit)
+    regressions = tool(Regressions, doubt.of_regressions)
 
     def history(self, pattern: str | None = None, where: Where | None = None, limit: int = 50) -> ToolAnswer:
         """What changed over many runs, and since when: steps, drifts and excursions of every number of every case.

@@ -3,33 +3,24 @@
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import click
 
-from ...sql.rules import FDR
+from ...sql.rules import FDR, FLOOR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
 from ...warehouse.console.completion import complete
-from ...warehouse.console.fitting import wide_option, write_fitted
+from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
 from ...warehouse.console.numbers import amount, counted
-from ...warehouse.console.options import (
-    Command,
-    Values,
-    floor_option,
-    format_option,
-    notify,
-    share_option,
-    store_option,
-)
-from ...warehouse.console.tables import write_rows, write_text
+from ...warehouse.console.options import notify
 from ...warehouse.store import Store
 from ..bisect.suggest import bisect_command
-from ..command import backends_option, models_option, output_option, suites_option
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
 from ..document import markdown_text
 from ..filters import asked_metrics
 from ..higher_rooms import higher_rooms
+from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
 from .regressions import (
     AXES,
     COLUMNS,
@@ -44,7 +35,6 @@ from .regressions import (
     environment_changes,
     exit_code,
     fold,
-    is_doubted_limit,
     is_judged,
     judge,
     judged_runs,
@@ -58,7 +48,6 @@ from .remeasure import commands_for, measure_again, obstacle
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-USUAL, LIMITS = RegressionRule(), Limits()
 HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
 WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
 SHORT = {"batch_size": "batch", "sequence_length": "length"}  # headings of axes
@@ -66,72 +55,8 @@ SPARE = ("since", "now")  # columns of a table that may go where there is no roo
 NAMED = 3  # differences of the environment that a sentence names
 
 
-@click.command(cls=Command)
-@click.argument("runs", nargs=-1, shell_complete=complete)
-@click.option(
-    "--confirm",
-    type=click.IntRange(1),
-    is_flag=False,
-    flag_value=1,
-    metavar="[N]",
-    help="Measure what looks worse again, N times (1), before reporting it; write RUNS before this option.",
-)
-@click.option(
-    "--window",
-    "last",
-    type=click.IntRange(1),
-    default=USUAL.last,
-    show_default=True,
-    help="Runs before to compare with.",
-)
-@floor_option
-@share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of all alarms.")
-@click.option(
-    "--min-speedup",
-    type=float,
-    default=LIMITS.min_speedup,
-    show_default=True,
-    help="Flag a speedup that is newly below this.",
-)
-@click.option(
-    "--max-compile-seconds",
-    type=float,
-    default=LIMITS.max_compile_seconds,
-    show_default=True,
-    help="Flag a compile time that is newly above this.",
-)
-@click.option(
-    "--min-compression",
-    type=float,
-    default=LIMITS.min_compression,
-    show_default=True,
-    help="Flag a memory compression ratio that is newly below this.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(["slower", "likely"]),
-    default="slower",
-    show_default=True,
-    help="End with 1 if anything is slower or worse, or likely so.",
-)
-@click.option("--strict", is_flag=True, help="End with 4 if a case moved by 20 % or more and stays UNSURE.")
-@click.option("--all", "show_all", is_flag=True, help="Show every comparison, not only what changed.")
-@click.option("--members", "each", is_flag=True, help="Show every case, not a line for those that moved together.")
-@click.option("--metrics", cls=Values, help="Only these metrics.")
-@click.option("--phases", cls=Values, help="Only these phases: cold, compile, warmup, steady.")
-@suites_option
-@backends_option
-@models_option
-@wide_option
-@format_option
-@output_option
-@store_option
-def regressions(
-    runs: Sequence[str], confirm: int | None, last: int, floor: float, fdr: float, min_speedup: float,
-    max_compile_seconds: float, min_compression: float, fail_on: str, strict: bool, show_all: bool, each: bool,
-    metrics: Sequence[str], phases: Sequence[str],
-    suites: Sequence[str], backends: Sequence[str], models: Sequence[str], fmt: str, output: Path | None, store: Store,
-) -> int:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Regressions(Question[list[Row]]):
     """What got worse since the runs before: beyond noise, beyond a limit, or gone.
 
     RUNS are id prefixes, configs, commits, latest (the default) or latest~1; each with its round: what the same night
@@ -145,49 +70,126 @@ def regressions(
         bench regressions --confirm
         bench regressions main --metrics latency --floor 5% --format markdown
     """
-    from ...warehouse.database import Warehouse
 
-    rule = RegressionRule(last=last, floor=floor, fdr=fdr)
-    limits = Limits(min_speedup=min_speedup, max_compile_seconds=max_compile_seconds, min_compression=min_compression)
-    where = {"phase": phases, "suite": suites, "backend": backends, "name": models}
+    name = "regressions"
+    views: ClassVar = {"": "regression_findings"}
+    has_verdicts = True
+    for_agents = """What got worse in the newest run, or in the runs named, against the runs before of the same config.
 
-    def look(warehouse: "Warehouse", names: Sequence[str]) -> tuple[list[str], list[Row]]:
-        judged = judged_runs(warehouse, *names)
-        return judged, choose(
-            judge(warehouse, judged, rule, limits), {**where, "metric": asked_metrics(warehouse, metrics)}
+        Only what changed is listed, or with `everything` also what is the same or UNSURE.
+        """
+
+    runs: Annotated[
+        Sequence[str],
+        Positional("The runs to judge, as `compare` names them; latest if none is given.", shell_complete=complete),
+    ] = ()
+    _: KW_ONLY
+    confirm: Annotated[
+        int | None,
+        Option(
+            "Measure what looks worse again, N times (1), before reporting it; write RUNS before this option.",
+            on=Surface.COMMAND,
+            type=click.IntRange(1),
+            is_flag=False,
+            flag_value=1,
+            metavar="[N]",
+        ),
+    ] = None
+    last: Annotated[
+        int, Option("Runs before to compare with.", "--window", on=Surface.PEOPLE, type=click.IntRange(1))
+    ] = WINDOW
+    floor: Floor = FLOOR
+    fdr: Annotated[float, Share("False alarms to accept, of all alarms.", on=Surface.PEOPLE)] = FDR
+    min_speedup: Annotated[float, Option("Flag a speedup that is newly below this.", on=Surface.PEOPLE, type=float)] = (
+        MIN_SPEEDUP
+    )
+    max_compile_seconds: Annotated[
+        float, Option("Flag a compile time that is newly above this.", on=Surface.PEOPLE, type=float)
+    ] = MAX_COMPILE_SECONDS
+    min_compression: Annotated[
+        float, Option("Flag a memory compression ratio that is newly below this.", on=Surface.PEOPLE, type=float)
+    ] = MIN_COMPRESSION
+    fail_on: Annotated[
+        str,
+        Option(
+            "End with 1 if anything is slower or worse, or likely so.",
+            on=Surface.COMMAND,
+            type=click.Choice(["slower", "likely"]),
+        ),
+    ] = "slower"
+    strict: Annotated[
+        bool, Option("End with 4 if a case moved by 20 % or more and stays UNSURE.", on=Surface.COMMAND)
+    ] = False
+    everything: Annotated[bool, Option("Show every comparison, not only what changed.", "--all")] = False
+    members: Annotated[
+        bool, Option("Show every case, not a line for those that moved together.", on=Surface.PEOPLE)
+    ] = False
+    metrics: Annotated[Sequence[str], Option("Only these metrics.", on=Surface.PEOPLE)] = ()
+    phases: Annotated[
+        Sequence[str], Option("Only these phases: cold, compile, warmup, steady.", on=Surface.PEOPLE)
+    ] = ()
+    suites: Suites = ()
+    backends: Backends = ()
+    models: Models = ()
+    where: Where = None
+
+    def prepared(self, store: Store) -> Self:
+        """With --confirm what looks worse is measured again first; then the same runs are judged."""
+        from ...warehouse.database import Warehouse
+
+        if not self.confirm:
+            return self
+        with Warehouse.open(store) as warehouse:
+            judged, rows = self._judge(warehouse, Asker(notify, command=True))
+            commands = list(_confirming(warehouse, doubtful(rows)))
+        for turn in range(self.confirm):
+            for run_id, command in commands:
+                notify(f"looks worse, measuring again ({turn + 1} of {self.confirm}): {shlex.join(command)}")
+                measure_again(command, run_id, higher_rooms().measure_again)
+        return replace(self, runs=tuple(judged))
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[list[Row]]:
+        """The rows of `regression_findings`; the result has those that are not shown, too."""
+        judged, rows = self._judge(warehouse, asker)
+        shown = [row for row in rows if self.everything or row["verdict"] not in HIDDEN]
+        told = shown if self.members or self.everything else fold(shown)
+        said = list(sentences(warehouse, rows, judged))
+        return Reply(
+            result=rows,
+            columns=COLUMNS,
+            rows=shown,
+            table=lambda: PeopleTable(*render(told), shared=(*AXES, *SHORT.values()), spare=SPARE, reason="why"),
+            sentences=lambda: said,
+            hints=lambda: self._hints(warehouse, shown, told, doubtful(rows)),
+            markdown_without_rows=lambda: "".join(f"{markdown_text(sentence)}\n\n" for sentence in said),
+            exit_code=exit_code(rows, strict=self.strict, likely=self.fail_on == "likely"),
         )
 
-    names = runs or ["latest"]
-    if confirm:
-        with Warehouse.open(store) as warehouse:
-            names, rows = look(warehouse, names)
-            commands = list(_confirming(warehouse, doubtful(rows)))
-        for turn in range(confirm):
-            for run_id, command in commands:
-                notify(f"looks worse, measuring again ({turn + 1} of {confirm}): {shlex.join(command)}")
-                measure_again(command, run_id, higher_rooms().measure_again)
-    with Warehouse.open(store) as warehouse:
-        judged, rows = look(warehouse, names)
-        shown = [row for row in rows if show_all or row["verdict"] not in HIDDEN or is_doubted_limit(row)]
-        if fmt in ("table", "markdown"):
-            told = shown if each or show_all else fold(shown)
-            said = list(sentences(warehouse, rows, judged))
-            if fmt == "markdown" and not told:  # a comment or a summary that holds an empty table says nothing
-                write_text("".join(f"{markdown_text(sentence)}\n\n" for sentence in said), output)
-            else:
-                write_fitted(*render(told), fmt, output, shared=(*AXES, *SHORT.values()), spare=SPARE, reason="why")
-            for sentence in said:
-                notify(sentence)
-            if len(told) < len(shown):
-                notify(f"{counted(len(shown), 'finding')} in {counted(len(told), 'line')}; list each with: --members")
-            alone = doubtful(rows)
-            if not confirm and can_confirm(warehouse, alone):
-                notify(
-                    f"{counted(len(alone), 'finding')} of one run; let another confirm it with: bench regressions --confirm"
-                )
-        else:
-            write_rows(COLUMNS, [list(row.values()) for row in shown], fmt, output)
-    return exit_code(rows, strict=strict, likely=fail_on == "likely")
+    def _judge(self, warehouse: "Warehouse", asker: Asker) -> tuple[list[str], list[Row]]:
+        """The runs that are judged, and what is found of what was asked for."""
+        rule = RegressionRule(last=self.last, floor=self.floor, fdr=self.fdr)
+        limits = Limits(
+            min_speedup=self.min_speedup,
+            max_compile_seconds=self.max_compile_seconds,
+            min_compression=self.min_compression,
+        )
+        judged = judged_runs(warehouse, *(self.runs or ("latest",)))
+        where = {"phase": self.phases, "suite": self.suites, "backend": self.backends, "name": self.models}
+        where |= self.where or {}
+        if self.metrics or (asker.command and "metric" not in where):
+            where["metric"] = asked_metrics(warehouse, self.metrics)
+        return judged, choose(judge(warehouse, judged, rule, limits), where)
+
+    def _hints(
+        self, warehouse: "Warehouse", shown: Sequence[Row], told: Sequence[Row], alone: Sequence[Row]
+    ) -> Iterator[str]:
+        if len(told) < len(shown):
+            yield f"{counted(len(shown), 'finding')} in {counted(len(told), 'line')}; list each with: --members"
+        if not self.confirm and can_confirm(warehouse, alone):
+            yield f"{counted(len(alone), 'finding')} of one run; let another confirm it with: bench regressions --confirm"
+
+
+regressions = command_of(Regressions)
 
 
 def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:

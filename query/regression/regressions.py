@@ -106,9 +106,11 @@ def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]
     """The rows whose columns hold one of the values; an empty list keeps all. Verdicts stay what they are among all.
 
     Raises:
-        UnknownName: No row holds a value that was asked for.
+        UnknownName: There is no such column, or no row holds a value that was asked for.
     """
     for column, values in where.items():
+        if column not in COLUMNS:
+            raise UnknownName("column", column, COLUMNS, where="regression_findings")
         known = {str(row[column]) for row in rows if row[column] is not None}
         for value in values:
             if value not in known:
