@@ -49,6 +49,7 @@ class Comparison:
     means: list[Row]  # one per metric × phase × suite × backend
     differences: list[environments.EnvironmentField]  # of their environments and code
     captures: list[str]  # sentences on scheduler steps that one side lacks
+    crossovers: list[Row]  # sweeps in which the candidate is better from some size on: rows of `crossovers`
     machines: tuple[str, str] | None = None  # classes of both sides, where they are of different ones
 
 
@@ -120,8 +121,31 @@ def compare(
             fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
         ],
         captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
+        crossovers=_crossovers(warehouse, {**runs, "across": across}, where) if _may_cross(rows) else [],
         machines=_machines(warehouse, runs),
     )
+
+
+def _may_cross(rows: Sequence[Row]) -> bool:
+    """Whether a case that is better and one that is worse leave room for a crossover, which takes as long as the comparison."""
+    ratios = [row["ratio"] for row in rows if row["ratio"] is not None and row["better"] is not None]
+    return len(ratios) >= 3 and min(ratios) < 1 < max(ratios)
+
+
+def _crossovers(warehouse: "Warehouse", arguments: Mapping[str, Any], where: Mapping[str, Sequence[str]]) -> list[Row]:
+    """Those of the cases that were asked for, as far as the columns of a sweep tell."""
+    query = (
+        "FROM crossovers($base::VARCHAR[], $candidate::VARCHAR[], across := $across::BOOLEAN)"
+        " ORDER BY metric <> 'latency', metric, phase, suite, name, mode, device, dtype, batch_size, sequence_length, parameters,"
+        " backend, axis"
+    )
+    return [
+        row
+        for row in warehouse.dicts(query, dict(arguments))
+        if all(
+            str(row[column]) in values for column, values in where.items() if column in row and column != row["axis"]
+        )
+    ]
 
 
 def _machines(warehouse: "Warehouse", runs: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, ratio, times
+from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, ratio, times
 from ...warehouse.errors import Exit
 from ..document import Document, Section, Table, TableColumn
 from ..pasteable_sql import list_literal
@@ -190,6 +190,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     yield f"{_runs(comparison.base)} against {_runs(comparison.candidate)}: {texts or 'nothing with a direction'}{hidden}"
     if not everything:
         yield from _hidden_unsure(comparison)
+    yield from crossovers(comparison)
     yield from shifts(comparison)
     yield from _shared(comparison)
     yield from comparison.captures
@@ -240,6 +241,25 @@ def shifts(comparison: Comparison) -> Iterator[str]:
         yield f"all cases, {metric(row)}: {row['verdict']}, {value}; {row['reason']}"
 
 
+def crossovers(comparison: Comparison) -> Iterator[str]:
+    """A sentence for each sweep with a crossover: `b is faster from batch_size 48 on (95 % 32–64): softmax`."""
+    sweeps = comparison.crossovers
+    told = [axis for axis in AXES if len({row[axis] for row in sweeps}) > 1]
+    metrics = len({metric(row) for row in sweeps}) > 1
+    for row in sweeps[:SENTENCES]:
+        parts = [f"{value_text(row[axis])}" for axis in told if row[axis] is not None]
+        what = " ".join([*parts, *([metric(row) or ""] if metrics else [])])
+        size, low, high = (
+            f"{row[end]:.3g}" if row[end] < 1000 else f"{row[end]:,.0f}" for end in ("crossover", "low", "high")
+        )
+        place = f"from {row['axis']} {size} on" if row["is_better_above"] else f"up to {row['axis']} {size}"
+        better = direction({**row, "ratio": 2})
+        yield f"{comparison.candidate.name} is {better} {place} (95 % {low}–{high}){f': {what}' if what else ''}"
+    if len(sweeps) > SENTENCES:
+        sides = ", ".join(list_literal(side.runs) for side in (comparison.base, comparison.candidate))
+        yield f'… and {counted(len(sweeps) - SENTENCES, "more crossover")}: bench sql "FROM crossovers({sides})"'
+
+
 def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
@@ -273,7 +293,7 @@ def document(comparison: Comparison, *, command: str) -> Document:
     code = exit_code(comparison)
     doubtful = any(row["verdict"] == "UNSURE" for row in _moved(comparison)) or (unsure and not changed)
     shared = list(_shared(comparison))
-    together = [*shifts(comparison), *comparison.captures]
+    together = [*crossovers(comparison), *shifts(comparison), *comparison.captures]
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [
         _section(comparison, "changed", "What changed", changed,

@@ -23,7 +23,7 @@ BARS = {  # verdicts may take longer: docs/decisions/2026-11-26-times-above-thei
 LAST, BEFORE = f"run-{RUNS - 1:03}", f"run-{RUNS - 2:03}"
 SIDES = f"['{BEFORE}'], ['{LAST}']"
 ARGUMENTS = {
-    "comparisons": SIDES, "comparison_means": SIDES, "shared_shifts": SIDES, "environment_differences": SIDES,
+    "comparisons": SIDES, "comparison_means": SIDES, "shared_shifts": SIDES, "crossovers": SIDES, "environment_differences": SIDES,
     "serving_comparisons": SIDES,
     "suite_shifts": f"['{LAST}']", "regressions": f"['{LAST}']", "regression_findings": f"['{LAST}']", "run_repeats": f"'{LAST}'",
 }  # fmt: skip

@@ -188,11 +188,11 @@ def change_of(row: Mapping[str, Any]) -> str | None:
     if value < 1:
         value, low, high = 1 / value, 1 / high, 1 / low if low else math.inf
     factor, _, doubt = (ratio(value, low, high) or "").partition(" ")
-    return f"{factor} {_direction(row)}" + (f" {doubt}" if low != high else "")
+    return f"{factor} {direction(row)}" + (f" {doubt}" if low != high else "")
 
 
-def _direction(row: Mapping[str, Any]) -> str:
-    """In which direction a number changed: slower, larger, fewer …"""
+def direction(row: Mapping[str, Any]) -> str:
+    """In which direction a number changed, by its ratio, unit and better: slower, larger, fewer …"""
     is_better, is_more = row["ratio"] > 1, (row["ratio"] > 1) == (row["better"] != "lower")
     if row["unit"] == "ns" or (row["unit"] or "").endswith("/s"):
         return "faster" if is_better else "slower"

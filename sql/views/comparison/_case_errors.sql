@@ -37,6 +37,7 @@
 -- degrees        DOUBLE   Degrees of freedom of the noise from run to run.
 -- error          DOUBLE   Standard error of the change; NULL where sessions are assumed.
 -- reach          DOUBLE   Half of the 95 % interval of the change.
+-- own_reach      DOUBLE   The same by runs and samples of the case, or by sessions as assumed: whatever the effects of other cases are.
 -- change         DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
 --                         other sizes the least that it may be.
 -- is_repeated    BOOLEAN  Whether several candidates differ from the base in the same direction.
@@ -82,10 +83,9 @@ errors AS (
     SELECT
         own.*, cases, shift, shift_runs, variance IS NULL OR is_other_machine AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
-        greatest(
-            CASE WHEN NOT is_other_machine THEN _assumed_reach(metric, phase, unit) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END,
-            cases_reach
-        ) AS session_reach,
+        CASE WHEN NOT is_other_machine THEN _assumed_reach(metric, phase, unit) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
+            AS assumed_reach,
+        greatest(assumed_reach, cases_reach) AS session_reach,
         pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
             + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
         greatest(coalesce(noise_degrees, 0), 1) AS degrees,
@@ -121,8 +121,9 @@ metric_errors AS (
 ),
 tested_changes AS (
     SELECT
-        own.* EXCLUDE (own_error, own_share), inflation, shift_degrees, shift_error, own_error * inflation AS error,
+        own.* EXCLUDE (own_error, own_share, assumed_reach), inflation, shift_degrees, shift_error, own_error * inflation AS error,
         CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error * inflation END AS reach,
+        CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
         CASE
             WHEN run_change * (run_change - size_effect) < 0 THEN 0 * run_change
             WHEN abs(run_change - size_effect) < abs(run_change) THEN run_change - size_effect

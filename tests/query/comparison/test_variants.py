@@ -161,6 +161,29 @@ def test_alternatives_of_a_table() -> None:
     assert before == {path: path.read_bytes() for path in Path(".bench").rglob("*") if path.is_file()}
 
 
+def test_from_which_size_on_an_alternative_is_faster() -> None:
+    """In a sentence for each sweep, which names what parts them; none where it is faster throughout."""
+    rows = [
+        f"{kernel},{provider},{size},{size * (1 if provider == 'torch' else (cross / size) ** 0.5):.6f}"
+        for kernel, cross in (("softmax", 48), ("rope", 480), ("copy", 1))
+        for size in (16, 32, 64, 128, 256, 512, 1024)
+        for provider in ("torch", "liger")
+    ]
+    Path("k.csv").write_text("\n".join(["kernel,provider,size,ms", *rows]))
+    CliRunner().invoke(
+        cli, ["ingest", "k.csv", "--map", "name=kernel,backend=provider,parameters=size,value=ms,unit=ms"]
+    )
+
+    def crossings(*arguments: str) -> list[str]:
+        result = CliRunner().invoke(cli, ["compare", *arguments, "--by", "backend"])
+        return [line for line in result.stderr.splitlines() if " size " in line]
+
+    assert crossings("torch", "liger") == [
+        "liger is faster from size 480 on (95 % 256–1,024): rope", "liger is faster from size 48 on (95 % 32–64): softmax",
+    ]  # fmt: skip
+    assert crossings("liger", "torch", "--models", "rope") == ["torch is faster up to size 480 (95 % 256–1,024)"]
+
+
 def test_two_commands_of_one_file_read_in_place() -> None:
     """Hyperfine's two commands, of a file that no store holds."""
     results = [
