@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from ..options import (
     words_after_dashes,
     write,
 )
+from ..revisions.options import RevisionsRequest, check_revisions, revisions_option, rounds_option
 from ..system.instructions import KINDS
 from ..system.machine_lock import alone, lock_option
 from .plan import Hooks, PlannedCommand, Template, parameter_of, plan, program_is_there, template_of
@@ -66,7 +68,8 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--timeout", "timeout_s", type=SECONDS, metavar="SECONDS",
               help="Most time for one run; then it is killed, and counts as failed.")  # fmt: skip
 @click.option("--setup", "setups", multiple=True, metavar="CMD",
-              help="Shell command to run once before each command's first run; once for all, or once for each.")  # fmt: skip
+              help="Shell command to run once before each command's first run; once for all, or once for each. With --revisions "
+              "it builds each, in its folder.")  # fmt: skip
 @click.option("--prepare", "prepares", multiple=True, metavar="CMD",
               help="Shell command to run before every run; once for all, or once for each.")  # fmt: skip
 @click.option("--conclude", "concludes", multiple=True, metavar="CMD",
@@ -81,6 +84,8 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="Exit codes other than 0 that are no failure: 1,2 or all.")  # fmt: skip
 @click.option("--instructions", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count instructions in three more runs of each: by the kernel, or slowly by callgrind.")  # fmt: skip
+@revisions_option
+@rounds_option
 @click.option("--results", multiple=True, metavar="FILE",
               help="File that a command writes, ingested after each run; * and ? fit, may be repeated.")  # fmt: skip
 @maps_option
@@ -90,7 +95,8 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 def command(
     commands: tuple[str, ...], names: tuple[str, ...], parameters: list[Any], setups: tuple[str, ...],
     prepares: tuple[str, ...], concludes: tuple[str, ...], cleanups: tuple[str, ...], shell: bool, stdin: str,
-    show_output: bool, results: tuple[str, ...], maps: tuple[str, ...], lock: str, sample: float | None,
+    show_output: bool, revisions: tuple[str, ...], rounds: int, results: tuple[str, ...],
+    maps: tuple[str, ...], lock: str, sample: float | None,
     config: str | None, tags: dict[str, str], fmt: str, store: Store, **settings: Any,
 ) -> int:  # fmt: skip
     """Measure commands: time, processor time, memory; several against the first.
@@ -105,6 +111,7 @@ def command(
         bench measure command --warmup 1 'sort big.txt' 'sort --parallel=1 big.txt'
         bench measure command --results out.json -- vllm bench serve … --save-result --result-filename out.json
         bench measure command --parameter n=1,10,100 -- python work.py {n}
+        bench measure command --revisions main faster --setup 'make -s' -- ./build/tool big.txt
     """
     templates = [Template(text) for text in commands]
     templates += [template_of(words)] if (words := words_after_dashes()) else []
@@ -113,8 +120,13 @@ def command(
     given = {"--setup": setups, "--prepare": prepares, "--conclude": concludes, "--cleanup": cleanups}
     around = (_each(option, texts, len(templates)) for option, texts in given.items())
     hooks = [Hooks(*each) for each in zip(*around, strict=True)]
+    if revisions:
+        check_revisions(revisions)
+        if len(setups) > 1:
+            raise BenchError("with --revisions one --setup builds each of them: put the commands into one, with &&")
+        hooks = [replace(each, setup=None) for each in hooks]
     comparisons = plan(templates, names=names, parameters=parameters, hooks=hooks, shell=shell)
-    if not (setups or prepares or shell):
+    if not (setups or prepares or shell or revisions):
         _check_programs(comparisons)
 
     written = None
@@ -125,6 +137,16 @@ def command(
             settings["repeat"] = settings["repeat"] or CALLS_OF_RESULTS
     elif maps:
         raise BenchError("--map reads the files of --results: name those, too")
+    if revisions:
+        from .measurement import CommandSettings
+        from .revisions import measure_revisions
+
+        build = setups[0] if setups else None
+        return measure_revisions(
+            comparisons, CommandSettings(sample_hz=sample, **settings),
+            RevisionsRequest("command", revisions, rounds, build, store, config, tags, lock, fmt),
+            stdin=stdin, shown=show_output, written=written, notify=_notify,
+        )  # fmt: skip
     from .process import launcher
 
     with launcher(stdin=stdin, shown=show_output) as starter:

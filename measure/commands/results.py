@@ -59,21 +59,30 @@ class CallResults:
         self.runs.setdefault(config, []).extend(runs)
         return ""
 
+    def by_side(self, results: "Sequence[CommandResult]") -> list[dict[str, list[str]]]:
+        """The runs by config: for each side those of its revisions, or of all sides together where there are none."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for result in results:
+            side = self.label(result.side, "") if result.site.revision else ""
+            config = self.label(result.side, result.site.revision)
+            if config in self.runs:
+                found.setdefault(side, {})[config] = self.runs[config]
+        return [*found.values()]
 
-def show_results(written: CallResults, sides: "Sequence[CommandResult]", store: Store, fmt: str) -> None:
+
+def show_results(written: CallResults, results: "Sequence[CommandResult]", store: Store, fmt: str) -> None:
     """Compare the results of each side with the first's, or show those of a lone side; for programs say how to ask."""
-    configs = dict.fromkeys(written.label(result.side, result.site.revision) for result in sides)
-    runs = {config: written.runs[config] for config in configs if config in written.runs}
-    for config, ids in runs.items():
-        talk(f"{config}: {counted(len(ids), 'run')} of results")
-    if not runs:
+    if not written.runs:
         talk("no results were loaded")
-    elif fmt not in ("table", "markdown"):
-        talk(f"see them with: {shlex.join(['bench', 'show', *runs])}")
-    elif len(runs) > 1:
-        compare_sides(runs, store, fmt)
+        return
+    for config, ids in written.runs.items():
+        talk(f"{config}: {counted(len(ids), 'run')} of results")
+    if fmt not in ("table", "markdown"):
+        talk(f"see them with: {shlex.join(['bench', 'show', *written.runs])}")
+    elif len(written.runs) > 1:
+        compare_sides(written.by_side(results), store, fmt)
     else:
-        _show_newest(next(iter(runs.values())), store)
+        _show_newest(next(iter(written.runs.values())), store)
 
 
 def _show_newest(runs: Sequence[str], store: Store) -> None:

@@ -1,19 +1,18 @@
 """`bench measure models`: every backend of every model against eager."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from ...warehouse.environment import COMMIT
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..engine.workload import AUTO, Workload
 from ..log_file import logged
 from ..options import talk
 from ..pytorch import torchrun
+from ..revisions.options import check_revisions
 from .old_options import ModelsCommand
 from .options import axis_options, command_for, selection_options, setting_options
 from .planning import plan_request
@@ -80,10 +79,9 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     if not (revisions := options["revisions"]):
         with torchrun.lead():
             return measure(plan, found.settings, wanted, known)
-    if known or wanted.baseline or len(set(revisions)) < 2:
-        raise BenchError("--revisions takes two or more, and neither --resume nor --baseline: it compares them itself.")
-    if os.environ.get(COMMIT):
-        raise BenchError("--revisions names the commits of its runs itself: leave out --commit.")
+    if known or wanted.baseline:
+        raise BenchError("--revisions takes neither --resume nor --baseline: it compares them itself.")
+    check_revisions(revisions)
     if torchrun.started():
         raise BenchError(
             "revisions are measured by ranks of this machine: leave torchrun out, --distributed starts them."

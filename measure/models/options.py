@@ -17,6 +17,7 @@ from ..engine.workload import AUTO, BASELINE, DTYPES, FOR_ACCURACY, MODES, Workl
 from ..line_memory.options import scope_options
 from ..options import SECONDS, run_options
 from ..pytorch.settings import knob_options
+from ..revisions.options import revisions_option, rounds_option
 from ..system.machine_lock import lock_option
 from .report import STATISTICS
 from .selection import fleet_name, part_of, pattern
@@ -156,9 +157,8 @@ selection_options = _stack(
     click.option("--retry", type=click.Choice(RETRIES),
                  help="Resume, but measure again what failed, took too long, or was skipped."),
     click.option("--baseline", metavar="RUN", help="Compare with this run at the end: an id, config, commit or latest."),
-    click.option("--revisions", cls=Values, metavar="REV…",
-                 help="Measure these git revisions in turn, each in a worktree, and compare them with the first."),
-    click.option("--rounds", type=_COUNT, default=3, show_default=True, help="Runs of each revision."),
+    revisions_option,
+    rounds_option,
     click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Append what is printed to this file, too."),
     click.option("--statistic", type=click.Choice(STATISTICS), default=STATISTICS[0], show_default=True,

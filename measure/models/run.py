@@ -11,6 +11,7 @@ from ...warehouse.errors import Exit, MissingExtra
 from ...warehouse.store import Store
 from ..engine.workload import Settings, Workload
 from ..options import recorded, talk
+from ..revisions.options import config_of
 from ..system.machine_lock import alone
 from . import baseline, line_traces
 
@@ -88,6 +89,7 @@ def measure_revisions(
     """
     from ...warehouse.database import Warehouse
     from ..engine import live_table
+    from ..engine.runner import Runner
     from ..revisions import rounds as turns_of_revisions
     from ..revisions.builds import checked_out
     from .report import results, show
@@ -95,7 +97,7 @@ def measure_revisions(
     runs: dict[str, list[Run]] = {revision: [] for revision in revisions}
 
     def begin(revision: str) -> "Run":
-        config = f"{wanted.config}@{revision}" if wanted.config else revision
+        config = config_of(wanted.config, revision)
         runs[revision].append(_begin(plan, settings, wanted, config, {"revision": revision}))
         return runs[revision][-1]
 
@@ -103,7 +105,10 @@ def measure_revisions(
     watch = live_table.watch()
     with alone(wanted.lock), checked_out(revisions, None, talk) as trees:
         try:
-            turns_of_revisions.measure(plan, settings, trees, rounds, begin=begin, watch=watch)
+            turns_of_revisions.measure(
+                plan, trees, rounds, seed=settings.seed, begin=begin, watch=watch,
+                runner=lambda run: Runner(run, settings, watch=watch),
+            )  # fmt: skip
         except KeyboardInterrupt:
             pass
         finally:

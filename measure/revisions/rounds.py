@@ -11,27 +11,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..engine.progress import ProgressListener
-from ..engine.workload import Settings, Workload
+from ..engine.workload import Workload
 from .worktree import Worktree
 
 if TYPE_CHECKING:
     from ...warehouse.recorder import Run
+    from ..engine.runner import Runner
 
 
 def measure(
-    plan: Sequence[Workload], settings: Settings, trees: Mapping[str, Worktree], rounds: int, *,
-    begin: "Callable[[str], Run]", watch: ProgressListener,
-) -> None:  # fmt: skip
+    plan: Sequence[Workload], trees: Mapping[str, Worktree], rounds: int, *,
+    seed: int, begin: "Callable[[str], Run]", runner: "Callable[[Run], Runner]", watch: ProgressListener,
+) -> int:  # fmt: skip
     """Measure a plan with every revision.
 
-    The seed also orders the revisions. `begin` begins the run of a revision, in its worktree.
+    The seed orders the revisions. `begin` begins the run of a revision, in its worktree; `runner` gives what measures into it.
+
+    Returns:
+        How many cases failed, in all runs together.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the runs of its round are closed as interrupted.
     """
-    from ..engine.runner import Runner
-
-    order = random.Random(settings.seed)
+    order, failed = random.Random(seed), 0
     watch.plan(rounds * len(trees) * len(plan))
     for _ in range(rounds):
         with contextlib.ExitStack() as runs:
@@ -39,11 +41,12 @@ def measure(
             for revision, tree in trees.items():
                 with tree.entered():
                     run = runs.enter_context(begin(revision))
-                turns[revision] = Runner(run, settings, watch=watch).turns([tree.here(workload) for workload in plan])
+                turns[revision] = runner(run).turns([tree.here(workload) for workload in plan])
             for _ in plan:
                 for revision in order.sample(list(trees), len(trees)):
                     watch.revision = revision
                     with trees[revision].entered():
-                        next(turns[revision])
+                        failed += next(turns[revision], 0)
             for turn in turns.values():
                 next(turn, None)  # to its end, where it says what it cost
+    return failed

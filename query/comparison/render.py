@@ -115,7 +115,7 @@ def _difference(row: Row) -> str | None:
 def verdict(comparison: Comparison) -> str:
     """One sentence: what changed and by how much, what is gone, and how much could be judged."""
     rows = [row for row in shown(comparison, everything=True) if row["verdict"] is not None]
-    if len(rows) == 1 and rows[0]["verdict"] in (*CHANGES, "SAME", "UNSURE"):
+    if len(rows) == 1 and rows[0]["verdict"] in (*CHANGES, "SAME", "UNSURE") and rows[0]["metric"] is not None:
         return _of_one(comparison, rows[0])
     moved = [
         f"all cases together {times(row['ratio'])} in {metric(row)} ({row['verdict'].lower()})"
