@@ -8,7 +8,6 @@ store.compare("main", "my-branch")
 store.chart("runtime-vs-tokens", configs=["A", "B"])
 """
 
-import datetime
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +15,12 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
+from .query.change.command import Changes
 from .query.comparison.command import Compare
 from .query.question import Asker, Question, documentation_of, signature_of
 from .query.regression.command import Regressions
 from .query.relation import Relation
-from .sql.rules import ALPHA, FDR, FLOOR
+from .sql.rules import ALPHA, FLOOR
 from .warehouse.console.numbers import counted
 from .warehouse.console.tables import html_table, text_table
 from .warehouse.database import Warehouse
@@ -31,7 +31,6 @@ from .warehouse.store import Store
 if TYPE_CHECKING:
     import altair
 
-    from .query.change.history import History
     from .query.comparison.compare import Comparison
     from .query.explain.explain import Explanation
     from .query.report import Report
@@ -220,40 +219,7 @@ class OpenStore:
 
     regressions = ask_several(Regressions)
 
-    def history(
-        self,
-        pattern: str | None = None,
-        *,
-        where: Mapping[str, Sequence[str]] | None = None,
-        since: datetime.datetime | None = None,
-        fdr: float = FDR,
-        min_magnitude: float = 0.01,
-    ) -> "Verdicts[History]":
-        """What changed over many runs, as `bench history` does.
-
-        Args:
-            pattern: Part of a model's name, or a pattern of the whole of it with * and ?.
-            where: column -> values to keep, such as {"config": ["main"], "metric": ["latency"]}.
-            since: Only changes from this time on, UTC.
-            fdr: Share of false alarms to accept, of the series said to have changed.
-            min_magnitude: Smallest change that counts, as a fraction.
-
-        Raises:
-            UnknownName: A value that no series has, or a pattern that fits none.
-            BenchError: Nothing measured fits.
-        """
-        from .query.change import history as past
-        from .query.change.render import render, render_incidents, sentences
-
-        with Warehouse.open(self.store) as warehouse:
-            unusual = past.choose(warehouse, where or {}, pattern)
-            series = past.read(warehouse)
-            if not series:
-                raise BenchError('nothing measured fits. See what there is with: store.sql("FROM history_series")')
-            found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since)
-        one = len(series) == 1
-        columns, cells = (render(found) if one else render_incidents(found)) if found.rows else ([], [])
-        return Verdicts(found, list(found.rows), columns, cells, list(sentences(found, unusual, members=one)))
+    history = ask(Changes)
 
     def explain(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import sql
+from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
 from ..query.question import Question
@@ -49,10 +50,7 @@ ANSWERS = {
     "views": _of("views"),
     "views NAME": _of("views NAME"),
     "speedups": _of("speedups"),
-    **_asked(Compare, Regressions),
-    "history": _of("change_points"),
-    "history --all": _of("history --all"),
-    "history --summary": _of("history"),
+    **_asked(Compare, Regressions, Changes),
     "runs": _of("run_summaries"),
     "runs --forgotten": _of("forgotten_runs"),
     "configs": _of("config_summaries"),

@@ -13,6 +13,7 @@ from ..warehouse.console.tables import escape
 
 if TYPE_CHECKING:
     from ..asking import Verdicts
+    from ..query.change.history import History
 
 Row = Mapping[str, Any]
 Told = tuple[Sequence[str], Sequence[Row], Sequence[str]]  # sentences, rows and doubts of an answer
@@ -152,3 +153,11 @@ def of_regressions(found: "Verdicts[list[Row]]") -> Told:
     """What an agent is told of `regressions`."""
     shown = [{"says": regressed(row), **withheld("regressions", row)} for row in found.rows]
     return found.sentences, shown, [*unsure(found.result)]
+
+
+def of_history(found: "Verdicts[History]") -> Told:
+    """What an agent is told of `history`."""
+    shown = [{"says": changed(row), **withheld("history", row)} for row in found.rows]
+    short = len(found.result.series) - found.result.judged
+    few = f"{short} of {len(found.result.series)} series have too few runs to tell a change from chance"
+    return [f"changes: {counts(found.rows)}", *found.sentences], shown, [*unsure(found.rows), *([few] if short else [])]

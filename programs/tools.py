@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..asking import OpenStore, Verdicts
+from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.limited import QuestionLimits, limited, settings
 from ..query.question import Question, tool_signature_of
@@ -117,20 +118,7 @@ class Questions:
 
     regressions = tool(Regressions, doubt.of_regressions)
 
-    def history(self, pattern: str | None = None, where: Where | None = None, limit: int = 50) -> ToolAnswer:
-        """What changed over many runs, and since when: steps, drifts and excursions of every number of every case.
-
-        `pattern` is part of a model's name. A series needs 9 runs; of a shorter one nothing is said.
-        """
-        found = self.store.history(pattern, where=where)
-        shown = [{"says": doubt.changed(row), **doubt.withheld("history", row)} for row in found.rows]
-        short = len(found.result.series) - found.result.judged
-        doubts = [*doubt.unsure(found.rows)]
-        if short:
-            doubts.append(
-                f"{short} of {len(found.result.series)} series have too few runs to tell a change from chance"
-            )
-        return _judged([f"changes: {doubt.counts(found.rows)}", *found.sentences], shown, doubts, limit)
+    history = tool(Changes, doubt.of_history)
 
     def explain(
         self, case: str, base: str | None = None, candidate: str | None = None, run: str | None = None,

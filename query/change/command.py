@@ -3,59 +3,30 @@
 import datetime
 import functools
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 
 from ...sql.rules import FDR
-from ...warehouse.console.fitting import wide_option, write_fitted
+from ...warehouse.console.declared import Backends, Configs, Models, Option, Positional, Suites, Surface
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import Command, Moment, Values, format_option, notify, share_option, store_option
-from ...warehouse.console.tables import obeys, write_rows
+from ...warehouse.console.options import Moment
+from ...warehouse.console.tables import obeys
 from ...warehouse.errors import BenchError, Exit, NothingToShow
-from ...warehouse.store import Store
 from ..bisect.suggest import bisect_command
-from ..command import backends_option, configs_option, models_option, output_option, suites_option, write
+from ..question import Asker, PeopleTable, Question, Reply, Share, Where, command_of
 
 if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
     from ..ask import Answer
     from .history import History
     from .render import FindCommit
 
-PEOPLE = ("table", "markdown")
 
-
-@click.command(cls=Command)
-@click.argument("pattern", required=False)
-@click.option(
-    "--metrics",
-    cls=Values,
-    help="Only these metrics, in all phases; by default all metrics, without cold and warm-up phases.",
-)
-@configs_option
-@suites_option
-@backends_option
-@models_option
-@click.option(
-    "--since", type=Moment(), metavar="DATE", help="Only changes (with --all: values) from this time on, UTC."
-)
-@share_option("--min-magnitude", default="1%", most=100, help="Smallest change that counts.")
-@share_option("--fdr", default=f"{FDR:.0%}", help="False alarms to accept, of the series said to have changed.")
-@click.option("--all", "show_values", is_flag=True, help="List the values themselves.")
-@click.option("--members", is_flag=True, help="List every change, by incident.")
-@click.option("--summary", is_flag=True, help="Geomean, pass rate, compile time and memory over the last runs.")
-@click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Runs that --summary shows.")
-@wide_option
-@format_option
-@output_option
-@store_option
-def history(
-    pattern: str | None, metrics: Sequence[str], configs: Sequence[str], suites: Sequence[str], backends: Sequence[str],
-    models: Sequence[str], since: datetime.datetime | None, min_magnitude: float, fdr: float, show_values: bool,
-    members: bool, summary: bool, k: int, fmt: str, output: Path | None, store: Store,
-) -> int:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Changes(Question["History"]):
     """What changed over many runs: incidents, the costliest first, from steps, drifts and excursions of every number.
 
     PATTERN is part of a model's name, or a pattern of the whole name with * and ?. A series is a number of a case in
@@ -69,40 +40,116 @@ def history(
         bench history bert --metrics latency --since 2026-11-01
         bench history --summary -k 20
     """
-    from ...warehouse.database import Warehouse
-    from . import history as past
-    from .changepoints import LEAST_RUNS
 
-    where = {"config": configs, "suite": suites, "backend": backends}
-    if summary:
-        if pattern or models or metrics or show_values or since:
+    name = "history"
+    views: ClassVar = {"": "change_points", "--all": "history --all", "--summary": "history"}
+    for_agents = """What changed over many runs, and since when: steps, drifts and excursions of every number of every case.
+
+        `pattern` is part of a model's name. A series needs 9 runs; of a shorter one nothing is said.
+        """
+
+    pattern: Annotated[
+        str | None, Positional("Part of a model's name, or a pattern of the whole of it with * and ?.")
+    ] = None
+    _: KW_ONLY
+    metrics: Annotated[
+        Sequence[str],
+        Option(
+            "Only these metrics, in all phases; by default all metrics, without cold and warm-up phases.",
+            on=Surface.PEOPLE,
+        ),
+    ] = ()
+    configs: Configs = ()
+    suites: Suites = ()
+    backends: Backends = ()
+    models: Models = ()
+    where: Where = None
+    since: Annotated[
+        datetime.datetime | None,
+        Option(
+            "Only changes (with --all: values) from this time on, UTC.",
+            on=Surface.PEOPLE,
+            type=Moment(),
+            metavar="DATE",
+        ),
+    ] = None
+    min_magnitude: Annotated[float, Share("Smallest change that counts.", on=Surface.PEOPLE, most=100)] = 0.01
+    fdr: Annotated[float, Share("False alarms to accept, of the series said to have changed.", on=Surface.PEOPLE)] = FDR
+    show_values: Annotated[bool, Option("List the values themselves.", "--all", on=Surface.COMMAND)] = False
+    members: Annotated[bool, Option("List every change, by incident.", on=Surface.PEOPLE)] = False
+    summary: Annotated[
+        bool, Option("Geomean, pass rate, compile time and memory over the last runs.", on=Surface.COMMAND)
+    ] = False
+    k: Annotated[int, Option("Runs that --summary shows.", "-k", on=Surface.COMMAND, type=click.IntRange(1))] = 10
+
+    def __post_init__(self) -> None:
+        if self.summary and (
+            self.pattern or self.models or self.metrics or self.show_values or self.since or self.where
+        ):
             raise BenchError("--summary is of all models; it goes with --configs, --suites, --backends and -k only.")
-        _summarize(store, where, k, fmt, output)
-        return Exit.OK
-    with Warehouse.open(store) as warehouse:
-        unusual = past.choose(warehouse, {**where, "name": models, "metric": metrics}, pattern)
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[History]":
+        """The rows of `change_points`; with `show_values` the values, with `summary` the rows of `history`."""
+        from . import history as past
+
+        panel = {"config": self.configs, "suite": self.suites, "backend": self.backends}
+        if self.summary:
+            return _summary(warehouse, panel, self.k)
+        where = {**panel, "name": self.models, "metric": self.metrics, **(self.where or {})}
+        unusual = past.choose(warehouse, where, self.pattern)
         series = past.read(warehouse)
         if not series:
             named = f" There is, if named with --metrics: {', '.join(unusual)}." if unusual else ""
             raise NothingToShow(f"nothing measured fits.{named} See what there is with: bench list cases")
-        if show_values:
-            _list(past.values(warehouse, since), fmt, output)
-            return Exit.OK
-        progress = _Progress(len(series)) if obeys(sys.stderr) else None
-        found = past.find(series, fdr=fdr, min_magnitude=min_magnitude, since=since, progress=progress)
-        if fmt in PEOPLE:
-            _tell(found, unusual, members, fmt, output, functools.partial(bisect_command, warehouse))
-    if fmt not in PEOPLE:
-        write_rows(past.COLUMNS, [list(row.values()) for row in found.rows], fmt, output)
-    if not found.judged:
-        longest = max(one.n for one in series)
-        few = BenchError(
-            f"none of {len(series)} series has the {LEAST_RUNS} runs it takes to tell a change from chance; the longest has"
-            f" {longest}. See the values with: bench history --all"
+        if self.show_values:
+            return _values(past.values(warehouse, self.since))
+        progress = _Progress(len(series)) if asker.command and obeys(sys.stderr) else None
+        found = past.find(series, fdr=self.fdr, min_magnitude=self.min_magnitude, since=self.since, progress=progress)
+        find = functools.partial(bisect_command, warehouse) if asker.command else None
+        return self._changes(found, unusual, find)
+
+    def _changes(self, found: "History", unusual: Sequence[str], find: "FindCommit | None") -> "Reply[History]":
+        """The incidents or the changes; one series with its chart."""
+        from . import history as past
+        from .render import SPARE, SPARE_OF_INCIDENTS, chart, render, render_incidents, sentences
+
+        one = len(found.series) == 1
+        each = self.members or one
+
+        def table() -> PeopleTable:
+            if each:
+                return PeopleTable(*render(found), spare=SPARE)
+            return PeopleTable(*render_incidents(found), shared=("where",), spare=SPARE_OF_INCIDENTS, brief="also")
+
+        def said() -> Iterator[str]:
+            return sentences(found, unusual, find, members=each) if found.judged or find is None else iter(())
+
+        return Reply(
+            result=found,
+            columns=past.COLUMNS,
+            rows=found.rows,
+            table=table,
+            headings_alone=False,
+            sentences=said,
+            figure=lambda: chart(found.series[0], found.changes[0]) if one else (),
+            failure=None if found.judged else _too_few(found),
         )
-        few.exit_code = Exit.TOO_LITTLE
-        raise few
-    return Exit.OK
+
+
+history = command_of(Changes)
+
+
+def _too_few(found: "History") -> BenchError:
+    """The error where no series is long enough."""
+    from .changepoints import LEAST_RUNS
+
+    longest = max(one.n for one in found.series)
+    few = BenchError(
+        f"none of {len(found.series)} series has the {LEAST_RUNS} runs it takes to tell a change from chance; the longest"
+        f" has {longest}. See the values with: bench history --all"
+    )
+    few.exit_code = Exit.TOO_LITTLE
+    return few
 
 
 class _Progress:
@@ -118,57 +165,39 @@ class _Progress:
             click.echo(f"\rjudged: {done:,} of {self.count:,} series", nl=False, err=True)
 
 
-def _list(answer: "Answer", fmt: str, output: Path | None) -> None:
+def _values(found: "Answer") -> Reply[Any]:
     """The values, for people without the columns that hold nothing."""
     from .render import SHARED_BY_VALUES, render_values
 
-    if fmt in PEOPLE:
-        write_fitted(
-            *render_values(list(answer.dicts())), fmt, output, shared=SHARED_BY_VALUES, spare=("run", "commit", "n")
-        )
-    else:
-        write(answer, fmt, output)
+    rows = found.dicts()
+    return Reply(
+        result=None,
+        columns=found.columns,
+        rows=rows,
+        table=lambda: PeopleTable(*render_values(list(rows)), shared=SHARED_BY_VALUES, spare=("run", "commit", "n")),
+    )
 
 
-def _tell(
-    found: "History", unusual: Sequence[str], members: bool, fmt: str, output: Path | None, find: "FindCommit"
-) -> None:
-    """The incidents or the changes for people; one series with its chart."""
-    from .render import SPARE, SPARE_OF_INCIDENTS, chart, render, render_incidents, sentences
-
-    one = len(found.series) == 1
-    if one and fmt == "table" and output is None:
-        click.echo("\n".join(chart(found.series[0], found.changes[0])))
-    if found.rows or output is not None:
-        if members or one:
-            write_fitted(*render(found), fmt, output, spare=SPARE)
-        else:
-            write_fitted(
-                *render_incidents(found), fmt, output, shared=("where",), spare=SPARE_OF_INCIDENTS, brief="also"
-            )
-    if found.judged:
-        for sentence in sentences(found, unusual, find, members=members or one):
-            notify(sentence)
-
-
-def _summarize(store: Store, where: dict[str, Sequence[str]], k: int, fmt: str, output: Path | None) -> None:
-    from ...warehouse.database import Warehouse
+def _summary(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], k: int) -> Reply[Any]:
+    """The last runs side by side."""
     from ..tables import select
     from .render import PANEL, summary
 
-    with Warehouse.open(store) as warehouse:
-        found = select(warehouse, f"history(k := {k:d})", where, order=f"{', '.join(PANEL)}, position")
-        if fmt not in PEOPLE:
-            write(found, fmt, output)
-            return
-        rows = list(found.dicts())
-    if not rows:
-        raise NothingToShow("no run judged any case. See what there is with: bench list runs")
-    write_rows(*summary(rows), fmt, output)
-    runs = {row["run_id"]: row["began_at"] for row in rows}
-    times = sorted(at for at in runs.values() if at is not None)
-    notify(
-        counted(len(runs), "run")
-        + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "")
-        + ", oldest left"
-    )
+    found = select(warehouse, f"history(k := {k:d})", where, order=f"{', '.join(PANEL)}, position")
+    rows = list(found.dicts())
+
+    def table() -> PeopleTable:
+        if not rows:
+            raise NothingToShow("no run judged any case. See what there is with: bench list runs")
+        return PeopleTable(*summary(rows))
+
+    def span() -> Iterator[str]:
+        runs = {row["run_id"]: row["began_at"] for row in rows}
+        times = sorted(at for at in runs.values() if at is not None)
+        yield (
+            counted(len(runs), "run")
+            + (f", {times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}" if times else "")
+            + ", oldest left"
+        )
+
+    return Reply(result=None, columns=found.columns, rows=rows, table=table, sentences=span)

@@ -264,7 +264,7 @@ def confidence(p: float) -> str:
 
 
 def sentences(
-    history: History, unusual: Sequence[str], find: FindCommit = lambda *_: None, *, members: bool = False
+    history: History, unusual: Sequence[str], find: FindCommit | None = None, *, members: bool = False
 ) -> Iterator[str]:
     """Sentences below the table: what was judged and how, what was left out, what to do next.
 
@@ -302,7 +302,7 @@ def sentences(
             yield f"see the largest with: bench compare {good} {bad}"
         if among := commits(largest):
             yield f"its cause is among: git log {escape(shlex.quote(among))}"
-            if words := find(largest[f"{_arrival(largest)}_run_id"], among, largest):
+            if find and (words := find(largest[f"{_arrival(largest)}_run_id"], among, largest)):
                 yield f"find the commit with: {escape(shlex.join(words))}"
 
 

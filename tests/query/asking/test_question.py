@@ -12,6 +12,7 @@ from bench.asking import OpenStore, ask
 from bench.programs import doubt
 from bench.programs.schemas import schema
 from bench.programs.tools import Questions, tool
+from bench.query.change.command import Changes, history
 from bench.query.comparison.command import Compare, compare
 from bench.query.question import Floor, command_of, fields_of
 from bench.query.regression.command import Regressions, regressions
@@ -47,7 +48,7 @@ def test_an_option_of_the_command_alone_is_no_argument() -> None:
     assert "loud" not in inspect.signature(tool(Wider, doubt.of_comparison)).parameters
 
 
-@pytest.mark.parametrize(("question", "command"), [(Compare, compare), (Regressions, regressions)])
+@pytest.mark.parametrize(("question", "command"), [(Compare, compare), (Regressions, regressions), (Changes, history)])
 def test_a_command_has_the_options_of_its_question(question: Any, command: click.Command) -> None:
     """And those that say how rows are written; the schema is that of its view."""
     own = [each.name for each in fields_of(question)]
