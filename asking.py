@@ -10,17 +10,17 @@ store.chart("runtime-vs-tokens", configs=["A", "B"])
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from .query.change.command import Changes
 from .query.comparison.command import Compare
+from .query.explain.command import Plan
 from .query.question import Asker, Question, documentation_of, signature_of
 from .query.regression.command import Regressions
 from .query.relation import Relation
-from .sql.rules import ALPHA, FLOOR
 from .warehouse.console.numbers import counted
 from .warehouse.console.tables import html_table, text_table
 from .warehouse.database import Warehouse
@@ -250,36 +250,7 @@ class OpenStore:
             found = explain(warehouse, names, run=run, backend=backend, metric=metric, all_runs=all_runs)
         return ExplainedFigure(self.store, found)
 
-    def plan(
-        self,
-        effect: float = FLOOR,
-        *,
-        runs: int = 3,
-        power: float = 0.8,
-        alpha: float = ALPHA,
-        where: Mapping[str, Sequence[str]] | None = None,
-    ) -> Verdicts[Sequence[Mapping[str, Any]]]:
-        """How many runs it takes to see a change, as `bench plan` does.
-
-        Args:
-            effect: Change to see, as a fraction.
-            runs: Runs on each side; the smallest change that they can show is given.
-            power: How often to see the change where there is one.
-            alpha: How often to see a change in a case that has none.
-            where: column -> values to keep, such as {"config": ["main"]}.
-
-        Raises:
-            UnknownName: A value that no case has.
-            BenchError: No case was measured twice.
-        """
-        from .query.explain.run_count import DetectionGoal, effects, render, sentences
-
-        wanted = DetectionGoal(effect=effect, runs=runs, power=power, alpha=alpha)
-        with Warehouse.open(self.store) as warehouse:
-            found = effects(warehouse, wanted, where or {})
-            strict = effects(warehouse, replace(wanted, correction="bonferroni"), where or {})
-        columns, cells = render(found, wanted)
-        return Verdicts(found, [*map(dict, found)], columns, cells, list(sentences(found, strict, wanted)))
+    plan = ask(Plan)
 
     def report(self, run: str = "latest", base: str | None = None, *, all_runs: bool = False) -> ReportOfRun:
         """Report a run, beside another or the one before it of the same config, as `bench report` does.

@@ -11,6 +11,7 @@ from .. import sql
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
+from ..query.explain.command import EnvironmentDifference, Plan
 from ..query.question import Question
 from ..query.regression.command import Regressions
 from ..sql import ViewColumn
@@ -62,8 +63,7 @@ ANSWERS = {
     "explain": _of(*(f"explain ({kind})" for kind in (
         "samples", "values", "memory", "steps", "outcomes", "mean of a run", "mean of two sides"
     ))),
-    "env-diff": _of("environment_differences"),
-    "plan": _of("detectable_effects"),
+    **_asked(EnvironmentDifference, Plan),
     "cost-model": _of("cost-model"),
     "cost-model --line": _of("cost-model --line"),
     "cost-model --by phase": _of("cost-model --by phase"),

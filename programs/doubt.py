@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..query.comparison.compare import CHANGES, VERDICTS, Comparison
 from ..query.comparison.render import means as mean_sentences
 from ..query.comparison.render import metric, why
+from ..query.explain.command import Plan
+from ..query.question import Question
 from ..warehouse.console.numbers import counted, ratio
 from ..warehouse.console.tables import escape
 
@@ -139,7 +141,7 @@ def _is_apart(row: Row, column: str) -> bool:
     return bounds and (low > 1 or high < 1)  # type: ignore[operator]
 
 
-def of_comparison(found: "Verdicts[Comparison]") -> Told:
+def of_comparison(asked: Question[Any], found: "Verdicts[Comparison]") -> Told:
     """What an agent is told of `compare`."""
     rows = found.result.rows
     said = [{**row, "says": compared(row)} for row in rows]
@@ -149,15 +151,24 @@ def of_comparison(found: "Verdicts[Comparison]") -> Told:
     return sentences, shown, [*unsure(rows), *([MEAN_IS_NO_VERDICT] if found.result.means else [])]
 
 
-def of_regressions(found: "Verdicts[list[Row]]") -> Told:
+def of_regressions(asked: Question[Any], found: "Verdicts[list[Row]]") -> Told:
     """What an agent is told of `regressions`."""
     shown = [{"says": regressed(row), **withheld("regressions", row)} for row in found.rows]
     return found.sentences, shown, [*unsure(found.result)]
 
 
-def of_history(found: "Verdicts[History]") -> Told:
+def of_history(asked: Question[Any], found: "Verdicts[History]") -> Told:
     """What an agent is told of `history`."""
     shown = [{"says": changed(row), **withheld("history", row)} for row in found.rows]
     short = len(found.result.series) - found.result.judged
     few = f"{short} of {len(found.result.series)} series have too few runs to tell a change from chance"
     return [f"changes: {counts(found.rows)}", *found.sentences], shown, [*unsure(found.rows), *([few] if short else [])]
+
+
+def of_plan(asked: Plan, found: "Verdicts[list[Row]]") -> Told:
+    """What an agent is told of `plan`."""
+    seen = "the noise is what this store has seen; with fewer runs than planned a change"
+    doubts = [f"{seen} of {asked.effect:.1%} may stay UNSURE"]
+    if unknown := sum(row["noise"] is None for row in found.rows):
+        doubts.append(f"the noise of {counted(unknown, 'case')} is not known: one run each")
+    return found.sentences, found.rows, doubts

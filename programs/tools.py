@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ..asking import OpenStore, Verdicts
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
+from ..query.explain.command import Plan
 from ..query.limited import QuestionLimits, limited, settings
-from ..query.question import Question, tool_signature_of
+from ..query.question import Question, fields_of, tool_signature_of
 from ..query.regression.command import Regressions
-from ..sql.rules import FLOOR
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import escape, json_value
 from ..warehouse.database import Warehouse
@@ -65,7 +65,9 @@ class PictureAnswer:
     png: bytes | None
 
 
-def tool(question: type[Question[Any]], told: Callable[["Verdicts[Any]"], doubt.Told]) -> Callable[..., ToolAnswer]:
+def tool(
+    question: type[Question[Any]], told: Callable[[Any, "Verdicts[Any]"], doubt.Told]
+) -> Callable[..., ToolAnswer]:
     """The tool that asks a question; `told` puts its answer into words."""
     signature = tool_signature_of(question)
 
@@ -73,8 +75,10 @@ def tool(question: type[Question[Any]], told: Callable[["Verdicts[Any]"], doubt.
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         limit = bound.arguments.pop("limit")
-        given = {name: value for name, value in bound.arguments.items() if value is not None}
-        return _judged(*told(self.store.answer(question(**given))), limit)
+        names = {each.tool_name: each.name for each in fields_of(question)}
+        given = {names[name]: value for name, value in bound.arguments.items() if value is not None}
+        asked = question(**given)
+        return _judged(*told(asked, self.store.answer(asked)), limit)
 
     method.__name__, method.__doc__ = question.name, question.for_agents
     method.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
@@ -144,20 +148,7 @@ class Questions:
             text=_cut(repr(found), MOST_DOCUMENT),
         )
 
-    def plan(
-        self, detect: float = FLOOR, runs: int = 3, power: float = 0.8, where: Where | None = None, limit: int = 50
-    ) -> ToolAnswer:
-        """How many runs on each side it takes to see a change of the size `detect`, from the noise seen so far."""
-        if not 0 < detect < 100 or not 0 < power < 1 or runs < 1:
-            raise BenchError("detect is a fraction above 0, power one between 0 and 1, and runs 1 or more.")
-        found = self.store.plan(detect, runs=runs, power=power, where=where)
-        unknown = sum(row["noise"] is None for row in found.rows)
-        doubts = [
-            f"the noise is what this store has seen; with fewer runs than planned a change of {detect:.1%} may stay UNSURE"
-        ]
-        if unknown:
-            doubts.append(f"the noise of {counted(unknown, 'case')} is not known: one run each")
-        return _judged(found.sentences, found.rows, doubts, limit)
+    plan = tool(Plan, doubt.of_plan)
 
     def report(self, run: str = "latest", base: str | None = None) -> ToolAnswer:
         """The report of a run as Markdown, against a base if one is given, else against the runs before of its config."""

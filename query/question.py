@@ -208,6 +208,11 @@ class QuestionField:
     option: Option
     positional: bool
 
+    @property
+    def tool_name(self) -> str:
+        """Its name for agents."""
+        return self.option.tool or self.name
+
 
 def fields_of(question: type[Question[Any]]) -> tuple[QuestionField, ...]:
     """The options of a question, in order."""
@@ -255,7 +260,7 @@ def tool_signature_of(question: type[Question[Any]]) -> inspect.Signature:
             kind, default = list[str] | None, None
         elif Where.__args__[0] == kind:
             kind = dict[str, list[str]] | None
-        parameters.append(inspect.Parameter(each.name, KEYWORD, default=default, annotation=kind))
+        parameters.append(inspect.Parameter(each.tool_name, KEYWORD, default=default, annotation=kind))
     return inspect.Signature([*parameters, inspect.Parameter("limit", KEYWORD, default=50, annotation=int)])
 
 

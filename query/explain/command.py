@@ -2,21 +2,24 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 
 from ...sql.rules import ALPHA, FLOOR
 from ...warehouse.console.completion import complete
-from ...warehouse.console.options import Command, Values, format_option, notify, share_option, store_option
-from ...warehouse.console.tables import escape, write_dicts, write_rows
+from ...warehouse.console.declared import Backends, Configs, Models, Option, Positional, Suites, Surface
+from ...warehouse.console.options import Command, format_option, notify, store_option
+from ...warehouse.console.tables import escape, write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
-from ..command import backends_option, configs_option, models_option, output_option, suites_option
+from ..question import Asker, PeopleTable, Question, Reply, Row, Share, Where, command_of
 
 if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+    from ..comparison.environments import EnvironmentField
     from ..document import TableColumn
     from .evidence import EvidenceStep
 
@@ -25,40 +28,8 @@ HeadedRows = tuple[list[str], list[list[Any]]]
 ENDS = 3  # rows of a long table that are shown at either end
 
 
-@click.command(cls=Command)
-@share_option("--detect", "effect", default=f"{FLOOR:.0%}", most=100, help="Change to see, either way.")
-@click.option(
-    "--runs",
-    type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="Runs on each side; the smallest change that they can show is printed.",
-)
-@share_option("--power", default="80%", help="How often to see the change where there is one.")
-@share_option("--alpha", default=f"{ALPHA:.0%}", help="How often to see a change in a case that has none.")
-@click.option(
-    "--correct",
-    "correction",
-    type=click.Choice(("none", "bonferroni", "bh")),
-    default="none",
-    show_default=True,
-    help="Make alpha hold for all cases together: bonferroni for any false alarm, bh for their share among alarms.",
-)
-@share_option("--changed", default="10%", help="Share of the cases that change; used by bh only.")
-@configs_option
-@click.option("--hosts", cls=Values, help="Only these machines.")
-@suites_option
-@backends_option
-@models_option
-@click.option("--metrics", cls=Values, help="These metrics; if left out latency, else those with a direction.")
-@format_option
-@output_option
-@store_option
-def plan(
-    effect: float, runs: int, power: float, alpha: float, correction: str, changed: float, configs: Sequence[str],
-    hosts: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str], metrics: Sequence[str],
-    fmt: str, output: Path | None, store: Store,
-) -> None:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Plan(Question[list[Row]]):
     """How many runs it takes to see a change on this machine, and how small a change some runs can show.
 
     The noise is what the store has seen from run to run: each config, case and metric has its own. The summary comes
@@ -68,31 +39,69 @@ def plan(
         bench plan --detect 3%
         bench plan --runs 5 --power 90% --correct bonferroni --configs main
     """
-    from ...warehouse.database import Warehouse
-    from .run_count import DetectionGoal, effects, render, sentences
 
-    wanted = DetectionGoal(effect=effect, runs=runs, power=power, alpha=alpha, correction=correction, changed=changed)
-    where = {
-        "config": configs, "host": hosts, "suite": suites, "backend": backends, "name": models, "metric": metrics,
-    }  # fmt: skip
-    with Warehouse.open(store) as warehouse:
-        found = effects(warehouse, wanted, where)
-        if fmt not in ("table", "markdown"):
-            write_dicts(found, fmt, output)
-            return
-        write_rows(*render(found, wanted), fmt, output)
-        strict = effects(warehouse, replace(wanted, correction="bonferroni"), where)
-        for sentence in sentences(found, strict, wanted):
-            notify(sentence)
+    name = "plan"
+    views: ClassVar = {"": "detectable_effects"}
+    fitted = False
+    for_agents = "How many runs on each side it takes to see a change of the size `detect`, from the noise seen so far."
+
+    effect: Annotated[float, Share("Change to see, either way.", "--detect", most=100, tool="detect")] = FLOOR
+    _: KW_ONLY
+    runs: Annotated[
+        int,
+        Option("Runs on each side; the smallest change that they can show is printed.", type=click.IntRange(1)),
+    ] = 3
+    power: Annotated[float, Share("How often to see the change where there is one.")] = 0.8
+    alpha: Annotated[float, Share("How often to see a change in a case that has none.", on=Surface.PEOPLE)] = ALPHA
+    correction: Annotated[
+        str,
+        Option(
+            "Make alpha hold for all cases together: bonferroni for any false alarm, bh for their share among alarms.",
+            "--correct",
+            on=Surface.PEOPLE,
+            type=click.Choice(("none", "bonferroni", "bh")),
+        ),
+    ] = "none"
+    changed: Annotated[float, Share("Share of the cases that change; used by bh only.", on=Surface.PEOPLE)] = 0.1
+    configs: Configs = ()
+    hosts: Annotated[Sequence[str], Option("Only these machines.", on=Surface.PEOPLE)] = ()
+    suites: Suites = ()
+    backends: Backends = ()
+    models: Models = ()
+    metrics: Annotated[
+        Sequence[str],
+        Option("These metrics; if left out latency, else those with a direction.", on=Surface.PEOPLE),
+    ] = ()
+    where: Where = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.effect < 100 or not 0 < self.power < 1 or self.runs < 1:
+            raise BenchError("detect is a fraction above 0, power one between 0 and 1, and runs 1 or more.")
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[list[Row]]:
+        """The rows of `detectable_effects`."""
+        from .run_count import DetectionGoal, effects, render, sentences
+
+        goal = DetectionGoal(
+            effect=self.effect, runs=self.runs, power=self.power, alpha=self.alpha, correction=self.correction,
+            changed=self.changed,
+        )  # fmt: skip
+        where = {
+            "config": self.configs, "host": self.hosts, "suite": self.suites, "backend": self.backends, "name": self.models,
+            "metric": self.metrics, **(self.where or {}),
+        }  # fmt: skip
+        found = effects(warehouse, goal, where)
+        return Reply(
+            result=found,
+            columns=list(found[0]),
+            rows=found,
+            table=lambda: PeopleTable(*render(found, goal)),
+            sentences=lambda: sentences(found, effects(warehouse, replace(goal, correction="bonferroni"), where), goal),
+        )
 
 
-@click.command("env-diff", cls=Command)
-@click.argument("base", shell_complete=complete)
-@click.argument("candidate", shell_complete=complete)
-@format_option
-@output_option
-@store_option
-def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: Store) -> None:
+@dataclass(frozen=True, slots=True)
+class EnvironmentDifference(Question["list[EnvironmentField]"]):
     """Field by field, what differs between the environments of two sides.
 
     Each side is a run, or a config or commit with its repeats: machine, software, flags, environment variables, code
@@ -102,23 +111,36 @@ def env_diff(base: str, candidate: str, fmt: str, output: Path | None, store: St
         bench env-diff main my-branch
         bench env-diff latest~1 latest --format json
     """
-    from ...warehouse.database import Warehouse
-    from ..comparison.environments import COLUMNS, facts, render, sentence
-    from ..comparison.sides import find_sides, sides_in_place
-    from ..higher_rooms import higher_rooms
 
-    with (
-        sides_in_place(store, (base, candidate), notify, higher_rooms().ingest_path) as held,
-        Warehouse.open(held) as warehouse,
-    ):
-        sides = find_sides(warehouse, base, candidate, notify=notify)
+    name = "env-diff"
+    views: ClassVar = {"": "environment_differences"}
+    fitted = False
+
+    base: Annotated[str, Positional("The side to compare with.", shell_complete=complete)]
+    candidate: Annotated[str, Positional("The other side.", shell_complete=complete)]
+
+    def places(self) -> Sequence[str]:
+        """Both sides."""
+        return (self.base, self.candidate)
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[list[EnvironmentField]]":
+        """The rows of `environment_differences`, of fields that are the same, too."""
+        from ..comparison.environments import COLUMNS, facts, render, sentence
+        from ..comparison.sides import find_sides
+
+        sides = find_sides(warehouse, self.base, self.candidate, notify=asker.notify)
         found = facts(warehouse, *(side.runs for side in sides))
-        if fmt not in ("table", "markdown"):
-            rows = [[fact.kind, fact.field, fact.base, fact.candidate, fact.same] for fact in found]
-            write_rows(COLUMNS, rows, fmt, output)
-            return
-        write_rows(*render(found, *(side.name for side in sides)), fmt, output)
-        notify(sentence(found))
+        fields = ((fact.kind, fact.field, fact.base, fact.candidate, fact.same) for fact in found)
+        return Reply(
+            result=found,
+            columns=COLUMNS,
+            rows=(dict(zip(COLUMNS, each, strict=True)) for each in fields),
+            table=lambda: PeopleTable(*render(found, *(side.name for side in sides))),
+            sentences=lambda: [sentence(found)],
+        )
+
+
+plan, env_diff = command_of(Plan), command_of(EnvironmentDifference)
 
 
 @click.command(cls=Command)

@@ -30,12 +30,14 @@ class Option:
         name: str | None = None,
         *,
         on: Surface = Surface.ALL,
+        tool: str | None = None,
         read: Callable[[Any], Any] | None = None,
         **attributes: Any,
     ) -> None:
         self.help = help
         self.name = name
         self.on = on
+        self.tool = tool  # its name for agents, if that is another
         self.read = read  # from what the command was given to the value of the field
         self.attributes = attributes
 

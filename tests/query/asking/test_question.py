@@ -14,6 +14,7 @@ from bench.programs.schemas import schema
 from bench.programs.tools import Questions, tool
 from bench.query.change.command import Changes, history
 from bench.query.comparison.command import Compare, compare
+from bench.query.explain.command import Plan, plan
 from bench.query.question import Floor, command_of, fields_of
 from bench.query.regression.command import Regressions, regressions
 from bench.warehouse.console.declared import Option, Surface
@@ -48,14 +49,17 @@ def test_an_option_of_the_command_alone_is_no_argument() -> None:
     assert "loud" not in inspect.signature(tool(Wider, doubt.of_comparison)).parameters
 
 
-@pytest.mark.parametrize(("question", "command"), [(Compare, compare), (Regressions, regressions), (Changes, history)])
+@pytest.mark.parametrize(
+    ("question", "command"), [(Compare, compare), (Regressions, regressions), (Changes, history), (Plan, plan)]
+)
 def test_a_command_has_the_options_of_its_question(question: Any, command: click.Command) -> None:
     """And those that say how rows are written; the schema is that of its view."""
     own = [each.name for each in fields_of(question)]
+    tools = [each.tool_name for each in fields_of(question)]
 
     assert [option.name for option in command.params][: len(own)] == own
     assert inspect.signature(getattr(OpenStore, question.name)).parameters.keys() <= {"self", *own}
-    assert inspect.signature(getattr(Questions, question.name)).parameters.keys() <= {"self", "limit", *own}
+    assert inspect.signature(getattr(Questions, question.name)).parameters.keys() <= {"self", "limit", *tools}
     assert json.dumps(schema(question.name))
 
 
