@@ -225,7 +225,8 @@ def _cached() -> Path:
     import duckdb
 
     here = importlib.resources.files(__package__)
-    code = [here.joinpath(name).read_text(encoding="utf-8") for name in ("schema.py", "snapshot.py", "views.py")]
+    files = ("schema.py", "snapshot.py", "views.py", "../sql/whole.py")
+    code = [here.joinpath(name).read_text(encoding="utf-8") for name in files]
     key = repr((_made_by(), code, duckdb.__version__))
     return cache_folder("empty") / hashlib.sha256(key.encode()).hexdigest()
 

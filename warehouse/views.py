@@ -1,9 +1,11 @@
 """Derived tables and views, created from the files of `sql`, each after those that it reads."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import sql
+from ..sql.whole import whole
 from .schema import literal, quote
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ NEEDED = {
     "requests": "cases WHERE suite = 'serving'",
     "step_cells": "schedule_chunks",
 }
+
+
+# Stored with all that they call as one query, for that is planned in half to a third of the time (`python -m tests.benchmarks
+# answers`); what else compares or judges calls one of these once. A stored query takes time whenever the warehouse is opened.
+WHOLE = ("_compared_cases", "_judged_cases")
 
 
 def create_derived(connection: "duckdb.DuckDBPyConnection") -> None:
@@ -124,7 +131,7 @@ def definition(view: sql.View) -> str:
 
 
 def _create_view(connection: "duckdb.DuckDBPyConnection", view: sql.View) -> None:
-    connection.execute(definition(view))
+    connection.execute(definition(replace(view, body=whole(view)) if view.name in WHOLE else view))
     if view.arguments is None:
         _comment(connection, "VIEW", view)
     else:

@@ -4,6 +4,7 @@ The store holds 200 nightly runs of 4 suites × 160 models × 5 backends, each c
 compile time, its memory and its accuracy, too. Questions are asked warm, in one process, all rows fetched; beside them
 pandas (if it is there) computes the same from the raw rows, which it reads from Parquet as a script does: only the columns
 it needs, texts as categories, all runs. (Told which runs to read, it compares in a fifth less.) `bench sql` is cold.
+What a question costs where there is nothing to read is the time of its plan: beside that of views as their files say.
 """
 
 import tempfile
@@ -13,11 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+from bench import sql
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import CaseRecord, Event, MemorySample, Metric, Outcome, Timing
 from bench.warehouse.load import load
+from bench.warehouse.snapshot import empty
 from bench.warehouse.store import Store
+from bench.warehouse.views import WHOLE, definition
 
 from .figures import BENCH, Figures, python, weigh
 from .nights import BACKENDS, COMPARE, REPORT, SAMPLES, Nights
@@ -36,7 +41,8 @@ print(connection.execute("select 1").fetchall())
 
 
 def measure(figures: Figures) -> None:
-    """Fill a store, then ask."""
+    """Ask an empty warehouse; fill a store, then ask that."""
+    _plan(figures)
     against = "pandas from raw rows"
     with tempfile.TemporaryDirectory() as name:
         store = Store.find(Path(name) / "store").create()
@@ -61,6 +67,23 @@ def measure(figures: Figures) -> None:
         bare = min(python(ATTACH, str(store.database)).seconds for _ in range(ROUNDS))
         figures.add('bench sql "select 1", 10M timings', first * 1000, "ms", most=300, reference=bare * 1000,
                     against="duckdb alone")  # fmt: skip
+
+
+def _plan(figures: Figures) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "warehouse.duckdb"
+        file.write_bytes(empty())
+        with duckdb.connect(str(file)) as connection:
+            asked = {
+                view: _best(lambda view=view: connection.execute(f"FROM {view}").fetchall())
+                for view in ("comparisons([], [])", "regression_findings([])")
+            }
+            for view in WHOLE:
+                connection.execute(definition(sql.views()[view]).replace("CREATE", "CREATE OR REPLACE", 1))
+            for view, seconds in asked.items():
+                by_files = _best(lambda view=view: connection.execute(f"FROM {view}").fetchall())
+                figures.add(f"{view}, empty store", seconds * 1000, "ms", reference=by_files * 1000, ratio_most=0.75,
+                            against="by the files")  # fmt: skip
 
 
 def _best(ask: Callable[[], object]) -> float:

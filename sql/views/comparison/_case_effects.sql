@@ -12,7 +12,7 @@
 -- own_degrees      DOUBLE    Degrees of freedom of these.
 WITH
 side_values AS MATERIALIZED (SELECT * FROM _side_values(base, candidate, last)),
-metrics AS (
+metric_samples AS (
     SELECT
         pair, metric, phase, unit, row_number() OVER (ORDER BY pair, metric, phase, unit) AS metric_id, median(n / runs) AS usual_samples,
         median(sampling * n / runs) FILTER (n >= 6 * runs) AS usual_variance
@@ -24,7 +24,7 @@ side_levels AS MATERIALIZED (
         own.*, metric_id, usual_samples, usual_variance, CASE WHEN n >= 6 * runs THEN sampling * n / runs END AS sample_variance,
         _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
     FROM side_values AS own
-    JOIN metrics
+    JOIN metric_samples AS metrics
         ON own.pair = metrics.pair AND own.metric = metrics.metric AND own.phase IS NOT DISTINCT FROM metrics.phase
         AND own.unit IS NOT DISTINCT FROM metrics.unit
 ),
