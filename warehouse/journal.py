@@ -8,7 +8,7 @@ windows are reserved when the file is made and frames are written by system call
 
     file    MAGIC, u32 length and u32 CRC-32 of the header, header (JSON, compressed: run, writer, sizes of the windows and of
             their copies, the layout of every table), zeros up to a page
-            two windows: copies, zeros; u64 number, its complement, records, zeros
+            two windows: copies, zeros; u64 number, its complement, records, FILL
             header again, with HEADER_COPY for MAGIC; frames, and the header once more before each 64th
     frame   FRAME, u64 number, u32 bytes of records and u32 of copies, u32 CRC-32 of these numbers and the table
             table: u32 CRC-32 of each page of the records, then of the copies
@@ -21,7 +21,8 @@ its payload is a mask of the nullable fields present (u32; u64 where a layout ha
 in the layout's order: integers i64 (u16 where it says so), instants i64 (ns), floats f64, booleans u8, strings u32 ids, lists a
 u32 count and their items. Integers and floats that a layout calls optional always have their place; where there is none it
 holds ABSENT. The trailer equals the length; a record longer than a page has the CRC-32 of the rest there. It tells whether a
-record in a window is whole; the values in a window of a process that was killed have no other check.
+record in a window is whole; the values in a window of a process that was killed have no other check. Zeros where its last
+records were, which no trailer tells, stand before FILL.
 
 Damage stays where it is. A frame defines the texts that its records name. Copies are a second time what many rows depend on:
 these definitions, the run and the cases; so no damaged page takes them all. Each page has a checksum, the table stands on both
@@ -109,7 +110,9 @@ COPIED = (RunRecord, CaseRecord, Environment)
 
 MISFITS = (TypeError, ValueError, OverflowError)  # what `struct` raises for values, beside its own error
 
-_ZEROS = memoryview(bytes(WINDOW_BYTES))
+FILL = b"\xa5"  # in a window behind its records: no record has such a length, and what a disk loses is zeros
+_FILLED = memoryview(FILL * RECORDS_BYTES)
+_NO_LENGTH = U32.unpack(FILL * U32.size)[0]
 
 
 class StoreFull(BenchError):
@@ -278,7 +281,7 @@ class _Window:
             with self._gate or contextlib.nullcontext():
                 end = self.map.tell()
                 self.map.seek(0, os.SEEK_END)  # what was appended between these calls lies behind `end`
-            while end + U32.size <= RECORDS_BYTES and (length := U32.unpack_from(self.map, end)[0]):
+            while end + U32.size <= RECORDS_BYTES and (length := U32.unpack_from(self.map, end)[0]) != _NO_LENGTH:
                 end += length
             self._end = end
         return memoryview(self.map)[NUMBER.size : self._end]
@@ -292,8 +295,8 @@ class _Window:
         """Forget its records, which are in a frame, and take others under a new number."""
         for user in self._users:
             user.forget()
-        self.map[NUMBER.size : self._end] = _ZEROS[: self._end - NUMBER.size]
-        self._copies[:] = _ZEROS[:COPIES_BYTES]
+        self.map[NUMBER.size : self._end] = _FILLED[: self._end - NUMBER.size]
+        self._copies[:] = bytes(COPIES_BYTES)
         self.number = number
         self.open(lasting)
 
@@ -308,7 +311,9 @@ class _Window:
         """Bytes of its records; all of the window once it is closed."""
         try:
             return self.map.tell() - NUMBER.size
-        except ValueError:  # another thread has closed the journal meanwhile
+        except ValueError as error:  # another thread has closed the journal meanwhile
+            if not is_own(error):
+                raise
             return RECORDS_BYTES - NUMBER.size
 
     def _write(self, record: bytes) -> None:
@@ -340,7 +345,7 @@ class Journal:
         self._draining = False
         self._lasting = b""  # rows of the run, its environment and its first cases, and the texts that they name
         tables = [[x.table, x.version, x.fields] for x in LAYOUTS]
-        about = {**header, "tables": tables, "window": WINDOW_BYTES, "copies": COPIES_BYTES}
+        about = {**header, "tables": tables, "window": WINDOW_BYTES, "copies": COPIES_BYTES, "fill": FILL[0]}
         text = zlib.compress(json.dumps(about).encode(), 1)
         self._header = HEADER.pack(HEADER_COPY, len(text), zlib.crc32(text)) + text
         start = pages(len(self._header))
@@ -352,6 +357,8 @@ class Journal:
                 os.posix_fallocate(self._file, 0, self._end)
                 os.pwrite(self._file, MAGIC + self._header[len(MAGIC) :], 0)
                 os.pwrite(self._file, self._header, self._begin - len(self._header))
+                for window in range(2):
+                    os.pwrite(self._file, _FILLED, start + window * WINDOW_BYTES + COPIES_BYTES)
                 self._active, self._other = (
                     _Window(self._file, start + i * WINDOW_BYTES, i + 1, gate) for i in range(2)
                 )

@@ -66,6 +66,7 @@ class Stretch:
     table: tuple[int, ...] = ()  # CRC-32 of each page of the records, then of the copies
     has_end: bool = True  # whether all of a frame was written
     spare: tuple[int, int] | None = None  # the window they were written from: begin and length of its records
+    fill: bytes = b"\0"  # what stands behind the records of a window
 
     def read(self, file: BinaryIO) -> tuple[bytes, set[int]]:
         """Its records, and which pages of them are damaged."""
@@ -132,16 +133,16 @@ def find_parts(file: BinaryIO, path: Path, *, is_live: bool = False) -> Parts:
     descriptor, end = file.fileno(), os.fstat(file.fileno()).st_size
     magic, header, start = _header(descriptor, end, path)
     layouts = _layouts(header.pop("tables", None))
-    window, copies = header.pop("window", 0), header.pop("copies", 0)
+    window, copies, fill = header.pop("window", 0), header.pop("copies", 0), header.pop("fill", 0)
     sizes = isinstance(window, int) and isinstance(copies, int) and 0 <= copies < window <= MOST_WINDOW_BYTES
-    if not layouts or not sizes or not isinstance(header.get("run_id"), str):
+    if not layouts or not sizes or fill not in range(256) or not isinstance(header.get("run_id"), str):
         raise Unreadable("has a damaged header, so that none of its events can be read. Restore it from a copy.")
     found = Parts(header, layouts, part_bytes=window - copies - NUMBER.size)
     if magic == FIRST:
         _first_layout(descriptor, start, window, end, found)
         return found
     # windows first: what is written behind meanwhile is found among the frames
-    windows = [_Window(descriptor, start + place * window, window, copies) for place in range(2)]
+    windows = [_Window(descriptor, start + place * window, window, copies, bytes([fill])) for place in range(2)]
     begin = start + 2 * window
     found.cut_bytes = max(0, begin - end)  # the file has its size before it has a header
     frames = dict[int, Stretch]()
@@ -181,11 +182,12 @@ def run_of(path: Path) -> str | None:
 class _Window:
     """One of two windows as a reader finds it."""
 
-    def __init__(self, file: int, begin: int, size: int, copies: int) -> None:
+    def __init__(self, file: int, begin: int, size: int, copies: int, fill: bytes) -> None:
         first = begin + copies + NUMBER.size
-        self.part = Stretch(first, size - copies - NUMBER.size, begin, copies)
+        self.part = Stretch(first, size - copies - NUMBER.size, begin, copies, fill=fill)
         data = _at(file, first - NUMBER.size, size - copies).ljust(NUMBER.size, b"\0")
-        self._records = data[NUMBER.size :].rstrip(b"\0")
+        is_empty = not data.strip(b"\0")  # it never came to the disk
+        self._records = b"" if is_empty else data[NUMBER.size :].rstrip(fill)
         self.has_records, self.used_bytes = bool(self._records), len(self._records)
         number, complement = NUMBER.unpack_from(data)
         self.number = number if number ^ complement == COMPLEMENT and number else None
@@ -198,7 +200,7 @@ class _Window:
         for number, part in frames.items():
             if any(map(int.__eq__, pages_here, part.table)):
                 return number
-            if _at(file, part.begin, part.length).rstrip(b"\0") == self._records:
+            if _at(file, part.begin, part.length).rstrip(self.part.fill) == self._records:
                 return number
         return None
 

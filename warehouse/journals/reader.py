@@ -137,7 +137,7 @@ class _Reader:
                 yield self._checked(b"".join(gathered))
                 gathered, size = [], 0
             if damaged or not part.checked:
-                found = self._finder.find(records, damaged, is_window=not part.checked)
+                found = self._finder.find(records, damaged, fill=b"" if part.checked else part.fill)
                 yield self._decode(records, self._noted(found))
         if gathered:
             yield self._checked(b"".join(gathered))
@@ -175,7 +175,7 @@ class _Reader:
         for part in self._contents.found.parts.values():
             if part.copies:
                 copies, damaged = part.read_copies(self._file)
-                yield copies, self._finder.find(copies, damaged, is_window=True).starts
+                yield copies, self._finder.find(copies, damaged, fill=b"\0").starts
 
     def sentences(self) -> list[str]:
         """What is lost."""
@@ -267,7 +267,8 @@ class _Reader:
         found = list(self._found_copies())
         for part in self._contents.found.parts.values():
             records, damaged = part.read(self._file)
-            found.append((records, self._finder.find(records, damaged, is_window=not part.checked).starts))
+            fill = b"" if part.checked else part.fill
+            found.append((records, self._finder.find(records, damaged, fill=fill).starts))
         for data, starts in found:
             kinds, numbers = gather(data, "u1", starts + U32.size), gather(data, "<u4", starts + U32.size + 1)
             self._define(data, starts[kinds == STRING], numbers[kinds == STRING])

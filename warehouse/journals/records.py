@@ -56,18 +56,19 @@ class Finder:
         self._layouts = layouts
         self._shape = functools.lru_cache(maxsize=4096)(self._shape_of)
 
-    def find(self, data: bytes, damaged: Collection[int] = (), *, is_window: bool = False) -> Found:
+    def find(self, data: bytes, damaged: Collection[int] = (), *, fill: bytes = b"") -> Found:
         """The records that are whole, by their trailers, and that lie in no damaged page.
 
         Args:
             data: Records one after the other.
             damaged: Numbers of the pages whose checksums do not hold.
-            is_window: Whether zeros follow, and the last record may be one that was being written when its writer was killed.
+            fill: The byte that follows in a window, whose last record may be one that was being written when its writer was
+                killed; empty if the data end with a record.
         """
         import numpy as np
 
         starts, found, candidates = list[int](), Found(np.zeros(0, np.int64)), None
-        at, end, usual = 0, len(data.rstrip(b"\0")) if is_window else len(data), 0
+        at, end, usual = 0, len(data.rstrip(fill)) if fill else len(data), 0
         while at < end:
             length = self.whole(data, at)
             if length:
@@ -82,7 +83,7 @@ class Finder:
                 candidates = _candidates(data, len(self._layouts))
             following = self._next(data, at + 1, candidates)
             if following is None:
-                self._tail(data, at, end, found, usual, is_window)
+                self._tail(data, at, end, found, usual, fill)
                 break
             gap, size = following - at, self.whole(data, following)
             is_one = gap in (size, *U32.unpack_from(data, at))
@@ -148,14 +149,16 @@ class Finder:
                 return int(place)
         return None
 
-    def _tail(self, data: bytes, at: int, end: int, found: Found, usual: int, is_window: bool) -> None:
+    def _tail(self, data: bytes, at: int, end: int, found: Found, usual: int, fill: bytes) -> None:
         """What is lost behind the last record that is whole."""
         rest = data[at:end]
         left, (length,) = len(rest), U32.unpack(rest[: U32.size].ljust(U32.size, b"\0"))
-        if is_window and left <= length <= len(data) - at and not any(data[at + length - U32.size : at + length]):
+        if fill and left <= length <= len(data) - at and not data[at + length - U32.size : at + length].strip(fill):
             return  # it was being written, and nothing stands behind it
-        if is_window and int.from_bytes(rest).bit_count() == 1:
-            return  # no record stands there: one bit of what was never written has changed
+        if fill.strip(b"\0") and rest.startswith(fill * U32.size):
+            return  # no record was begun there: what was never written has changed
+        if fill and (int.from_bytes(rest) ^ int.from_bytes(fill * left)).bit_count() == 1:
+            return  # nor there: one bit has
         size = usual or left
         found.lost += max(1, round(left / size))
         found.is_about |= left > size

@@ -151,9 +151,33 @@ def test_a_record_that_was_being_written_is_no_damage(tmp_path: Path) -> None:
         opened.add(Timing(run_id="r", case_id="c", duration_ns=number))
     end = journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.NUMBER.size + opened._active.used_bytes
 
-    contents, durations, _ = after(opened.path.read_bytes(), zeroed(20), end - 20, tmp_path / "b.journal")
+    def unwritten(data: bytearray, at: int) -> None:
+        data[at : at + 20] = journal.FILL * 20
+
+    contents, durations, _ = after(opened.path.read_bytes(), unwritten, end - 20, tmp_path / "b.journal")
 
     assert (durations, contents.damage) == ([0, 1], [])
+
+
+@pytest.mark.parametrize("records", [1, 2, 5])
+@pytest.mark.parametrize("into", [0, 30], ids=["from the beginning of one", "from within one"])
+@pytest.mark.parametrize("beyond", [0, 100], ids=["to their end", "and beyond"])
+def test_zeros_over_the_last_records_of_a_killed_process_are_told(
+    records: int, into: int, beyond: int, tmp_path: Path
+) -> None:
+    """Nothing stood behind them and no checksum was made yet, so they were lost in silence."""
+    opened = Journal(tmp_path / "a.journal", {"run_id": "r", "writer": "w"})
+    for number in range(1000):
+        opened.add(Timing(run_id="r", case_id="c", duration_ns=number))
+    end = journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.NUMBER.size + opened._active.used_bytes
+    size = opened._active.used_bytes // 1000
+    lost = records * size - into
+
+    contents, durations, _ = after(opened.path.read_bytes(), zeroed(lost + beyond), end - lost, tmp_path / "b.journal")
+
+    assert len(durations) == 1000 - records
+    assert contents.lost >= records and bool(contents.damage)
+    assert contents.lost == records or beyond
 
 
 def test_a_damaged_journal_is_told_with_its_loss_and_kept(tmp_path: Path) -> None:
@@ -325,7 +349,7 @@ run.close(seal=False)
 def test_what_a_signal_handler_raises_reaches_its_caller(base: str, call: str, tmp_path: Path) -> None:
     """Each time, whatever its class; the event of the call that it interrupts is there once, or not at all."""
     script = SIGNALS.format(base=base, call=call)
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     count, seen, calls = map(int, done.stdout.split())
     rows = [row for path in EventLog(Store(tmp_path)).journals() for row in written_values(read(path))]
@@ -333,6 +357,58 @@ def test_what_a_signal_handler_raises_reaches_its_caller(base: str, call: str, t
     assert seen == count
     assert len(rows) == len(set(rows))
     assert calls <= len(rows) <= calls + count
+
+
+@pytest.mark.parametrize("base", [ValueError, TypeError, AttributeError, BufferError, OSError])
+def test_what_is_raised_at_any_line_of_a_call_reaches_its_caller(base: type[Exception], tmp_path: Path) -> None:
+    """One `except ValueError` around `mmap.tell` took an alarm for a journal that was closed: the loop never ended."""
+    calls: list[Callable[[bench.Case], object]] = [
+        lambda case: case.timing(1),
+        lambda case: case.timing(1, details={"block": 1}),
+        lambda case: case.metric("m", 1),
+        lambda case: case.metric("m", 1.5, unit="x", text="a"),
+    ]
+    with bench.run("lines", store=tmp_path) as run:
+        case = run.case("case")
+        for call in calls:
+            call(case)
+            at, reached = 0, True
+            while reached:
+                at, reached = at + 1, False
+                try:
+                    with Raising(base("an alarm"), at):
+                        call(case)
+                except base as error:
+                    reached = str(error) == "an alarm"
+            assert at > 5 and not Raising.armed, at
+        case.timing(2)
+
+
+class Raising:
+    """For a `with` block: raises an error at so many lines of bench from its beginning."""
+
+    armed = False  # whether one was raised that nobody saw
+
+    def __init__(self, error: Exception, at: int) -> None:
+        self._error, self._left = error, at
+
+    def __enter__(self) -> None:
+        Raising.armed = False
+        sys.settrace(self._trace)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        sys.settrace(None)
+        Raising.armed &= error is not self._error
+
+    def _trace(self, frame: Any, event: str, _: object) -> Any:
+        if "warehouse" not in frame.f_code.co_filename or "tests" in frame.f_code.co_filename:
+            return None
+        self._left -= event == "line"
+        if not self._left:
+            self._left = -1
+            Raising.armed = True
+            raise self._error
+        return self._trace
 
 
 def written_values(contents: Contents) -> list[int]:
