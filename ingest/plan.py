@@ -7,6 +7,7 @@ decision about a file needs the same three things: its fingerprint, what is know
 import difflib
 import functools
 import hashlib
+import itertools
 import os
 import shlex
 from collections import Counter
@@ -22,6 +23,7 @@ from .readers.files import FileLocation, find_files, is_circle, left_below, read
 from .readers.unrecognised import READABLE, describe, is_begun_json
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
+SHOWN = 10  # files that an error names
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
 
 
@@ -183,10 +185,12 @@ def _plan_set(
         if file is not None:
             found.setdefault((file.kind, _group(file.kind, file.name), _set(file.kind, file.name)), []).append(file)
     if unknown and not found and len(plan.notes) == before:
-        looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:10])
-        more = f"\n  … and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+        looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:SHOWN])
+        more = f"\n  … and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         if options.own is not None:
             raise BenchError(f"nothing in {want.path} can be read as you say:\n{looks}{more}")
+        if proposal := _proposal(want, unknown):
+            raise BenchError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}")
         others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
         raise BenchError(
             f"nothing in {want.path} is recognised:\n{looks}{more}\nName a format with --format if the file is of it"
@@ -205,6 +209,21 @@ def _plan_set(
         _plan_run(files, label, default, known, plan)
     if want.config is None:
         plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
+
+
+def _proposal(want: RequestedPath, unknown: Iterable[str]) -> str | None:
+    """How the first of some files that is a table may be read: a command to paste, or to correct."""
+    from .user_formats.proposal import propose
+
+    for name in itertools.islice(unknown, SHOWN):
+        path = want.path / name if want.path.is_dir() else want.path
+        if (words := propose(path)) is not None:
+            place = shlex.quote(f"{want.config}:{path}" if want.config else str(path))
+            return (
+                "It is a table. What its columns may mean, to paste or correct (fields: bench ingest --help):\n"
+                f"  bench ingest {place} --map {shlex.quote(words)}"
+            )
+    return None
 
 
 def _same_configs(

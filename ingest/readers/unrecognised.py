@@ -109,8 +109,8 @@ def _is_word(rest: str) -> bool:
 
 def _top_keys(head: Head) -> str:
     """The keys of the document, or of the objects in its list."""
-    top = [path for path in head.key_paths if "." not in path]
-    keys = [_printable(path.removeprefix("[].").removesuffix("[]"))[:60] for path in top]
+    paths = [path.removeprefix("[].") for path in head.key_paths]
+    keys = [_printable(path.removesuffix("[]"))[:60] for path in paths if "." not in path]
     return ", ".join(keys[:SHOWN]) + (f" and {len(keys) - SHOWN} more" if keys[SHOWN:] else "")
 
 

@@ -1,0 +1,134 @@
+"""A mapping proposed for a table that nobody has described, by the names and types of its columns."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ..format import Part
+from ..readers.document import BadRecord
+from ..readers.tables import open_table, spare
+from .columns import DATE, NO_VALUE, NUMBER, OtherColumns, measure_of, sort_columns
+from .mapped import STATUSES
+from .mapping import Term, measured_value
+
+LOOKED_AT = 1000  # rows that tell what a column holds
+MOST_COLUMNS = 60  # of a table that a line of words can describe
+NAMES: dict[str, tuple[str, ...]] = {  # fields -> columns that are usually called so, the likeliest first
+    "name": (
+        "name", "benchmark", "benchmark_name", "test", "test_name", "case", "model", "model_name", "kernel", "kernel_name", "op",
+        "operator", "function", "task", "workload", "scenario", "command", "query", "method", "algorithm",
+        "program", "script", "bench",
+    ),
+    "suite": ("suite", "benchmark_suite"),
+    "mode": ("mode",),
+    "device": ("device",),
+    "dtype": ("dtype", "precision", "data_type"),
+    "backend": ("backend", "engine", "provider", "compiler", "runtime", "framework", "impl", "implementation"),
+    "batch_size": ("batch_size", "batch", "bs", "batchsize"),
+    "sequence_length": ("sequence_length", "seq_len", "seqlen", "seq_length"),
+    "commit": ("commit", "sha", "git_commit", "commit_id", "commit_sha", "git_sha", "revision"),
+    "branch": ("branch", "git_branch"),
+    "host": ("host", "hostname", "machine", "runner"),
+    "status": ("status", "outcome", "passed", "success"),
+    "reason": ("reason", "error", "message", "error_message"),
+}  # fmt: skip
+REMARKS = ("note", "notes", "comment", "comments", "url", "log", "path")  # columns that say nothing of a case
+VALUES = ("value", "result", "measurement", "measured", "score")  # columns of numbers whose name says nothing else
+LONG = {
+    "metric": ("metric", "metric_name", "measure"),
+    "unit": ("unit", "units"),
+}  # beside a value, what says what it is
+
+
+def propose(path: Path) -> str | None:
+    """The words of `--map` that read a table; None for what is no table of numbers."""
+    try:
+        table = open_table(Part.alone(path), None)
+        rows = [record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None]
+    except BadRecord:
+        return None
+    columns: dict[str, list[str]] = {}
+    for cells in rows:
+        for column, value in spare(cells, ()):
+            texts = columns.setdefault(column, [])
+            if (
+                value is not None
+                and not isinstance(value, list | dict)
+                and str(value).strip().lower() not in {"", *NO_VALUE}
+            ):
+                texts.append(str(value).strip())
+    if len(columns) > MOST_COLUMNS or any("@" in column for column in columns):
+        return None
+    others = sort_columns(rows, ())
+    return ",".join(_words(columns, others, path.stem)) or None
+
+
+def _words(columns: Mapping[str, list[str]], others: OtherColumns, stem: str) -> Iterator[str]:
+    """The words, in the order in which one thinks of them: what, when, how, and what came out."""
+    numbers = {column for column, texts in columns.items() if texts and all(map(NUMBER.fullmatch, texts))}
+    fields = _fields(columns, numbers, others)
+    free = [column for column in columns if column not in {*fields.values(), *others.labels} and columns[column]]
+    values = [column for column in free if column in numbers and measure_of(column) is not None]
+    values += [column for column in free if column in numbers and column.lower() in VALUES and column not in values]
+    values = values or [column for column in free if column in numbers and not _is_whole(columns[column])]
+    values = values or [column for column in free if column in numbers][-1:]
+    if not values:
+        return
+    if "name" not in fields:
+        texts = [column for column in free if column not in numbers and not all(map(DATE.match, columns[column]))]
+        if texts:
+            fields["name"] = texts[0]
+        else:
+            yield f"name{Term(stem, fixed=True)}"
+    yield from (f"{field}{Term(column)}" for field, column in fields.items())
+    when = others.times[:1] if len(others.times) == 1 else []
+    yield from (f"time{Term(column)}" for column in when)
+    said = {*fields.values(), *others.times, *values}
+    long = _long(free, said, values)
+    said |= set(long.values())
+    remarks = [column for column in free if column.lower() in REMARKS and column not in said]
+    yield from (f"parameters{Term(column)}" for column in free if column not in {*said, *remarks})
+    yield from (f"ignore{Term(column)}" for column in (*others.labels, *others.times, *remarks) if column not in when)
+    yield from (str(measured_value(column)) for column in values)
+    yield from (f"{field}{Term(column)}" for field, column in long.items())
+
+
+def _fields(columns: Mapping[str, list[str]], numbers: set[str], others: OtherColumns) -> dict[str, str]:
+    """The columns that have the usual name of a field, and hold what the field takes."""
+    found: dict[str, str] = {}
+    free = {
+        column.lower().replace(" ", "_").replace("-", "_"): column
+        for column in reversed(columns)
+        if column not in others.times
+    }
+    for field, names in NAMES.items():
+        for name in names:
+            column = free.get(name)
+            if column is not None and columns[column] and _holds(field, columns[column], column in numbers):
+                found[field] = column
+                break
+    return found
+
+
+def _holds(field: str, texts: list[str], is_number: bool) -> bool:
+    if field in ("batch_size", "sequence_length"):
+        return _is_whole(texts)
+    if field == "status":
+        return all(text.lower() in STATUSES for text in texts)
+    return not is_number
+
+
+def _is_whole(texts: list[str]) -> bool:
+    return all(text.isascii() and text.isdigit() and len(text) < 19 for text in texts)
+
+
+def _long(free: list[str], said: set[str], values: list[str]) -> dict[str, str]:
+    """The columns that say what a lone value is, row by row."""
+    lone = measured_value(values[0]).about if len(values) == 1 else None
+    left = {column.lower(): column for column in free if column not in said}
+    found = {
+        field: next((left[name] for name in names if name in left), None)
+        for field, names in LONG.items()
+        if lone is not None and field not in lone
+    }
+    return {field: column for field, column in found.items() if column is not None}
