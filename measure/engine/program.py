@@ -59,6 +59,9 @@ class ModelFailed(Exception):
     """The workload could not be built; the error is its cause."""
 
 
+Measured = Callable[[], tuple[list[Peak], list[Fact]]]  # waits for what is being measured elsewhere
+
+
 class Program(Protocol):
     """A workload made runnable, such as `pytorch.program.TorchProgram`."""
 
@@ -90,8 +93,8 @@ class Program(Protocol):
         """Write the trace files of one call that the settings ask for; their names begin with `place`."""
         ...
 
-    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
-        """Call it for the second time; the peaks of a call and of the process that makes it, and what that process holds."""
+    def memory(self, backend: str, call: Callable[[], Any]) -> Measured:
+        """Call it for the second time; the function gives the peaks of a call and of the process that makes it, and its facts."""
         ...
 
     def first_calls(self, backend: str) -> int:

@@ -28,7 +28,17 @@ from ..system.memory_limit import bound
 from .extras import afterwards
 from .launcher import open_pipe
 from .messages import TAIL_BYTES, Reporter, clean, first_line, resolve
-from .program import Agreement, DeviceLost, Fact, MakeProgram, MeasuredBackend, ModelFailed, Program, status_of
+from .program import (
+    Agreement,
+    DeviceLost,
+    Fact,
+    MakeProgram,
+    Measured,
+    MeasuredBackend,
+    ModelFailed,
+    Program,
+    status_of,
+)
 from .sampling import Reading, Sample, Sampler, SideFailed, Verdict
 from .trial import take_steps
 from .workload import Job
@@ -73,7 +83,8 @@ class Measurement:
                     case.metric(name, None, text=text)
         sides = [side for backend in self._cases if (side := self._first_call(program, backend)) is not None]
         program.settle()
-        sides = [side for side in sides if self._memory(program, side)]
+        begun = [(side, found) for side in sides if (found := self._second_call(program, side)) is not None]
+        sides = [side for side, found in begun if self._memory(program, side, found)]
         if sides:
             self._sample(program.device, sides)
             for side, fact in afterwards(self._job, self._run, program, sides):
@@ -154,14 +165,25 @@ class Measurement:
             return "skipped"
         return "eager_1st_run_OOM" if self._baseline_status == "OOM" else "eager_1st_run_fail"
 
-    def _memory(self, program: Program, side: MeasuredBackend) -> bool:
-        """Make the second call, which may compile again, and measure peak memory."""
+    def _second_call(self, program: Program, side: MeasuredBackend) -> Measured | None:
+        """Make the second call, which may compile again; what waits for its peak memory, None if it failed."""
         self._reporter.enter("warmup", side.backend)
         try:
             program.facts(side.backend)  # forget those of other sides
-            peaks, parts = program.memory(side.backend, side.call)
+            measured = program.memory(side.backend, side.call)
             again = program.facts(side.backend)
             self._facts(side.case, (fact for fact in again if fact.value), phase="warmup")
+        except Exception as error:
+            self._failed(side.backend, error)
+            _look_after(program.device)
+            return None
+        return measured
+
+    def _memory(self, program: Program, side: MeasuredBackend, measured: Measured) -> bool:
+        """Record peak memory; returns whether it could be measured."""
+        self._reporter.enter("warmup", side.backend)
+        try:
+            peaks, parts = measured()
             self._facts(side.case, parts)
         except Exception as error:
             self._failed(side.backend, error)

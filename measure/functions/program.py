@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.errors import BenchError
-from ..engine.program import Agreement, Enter, Fact
+from ..engine.program import Agreement, Enter, Fact, Measured
 from ..engine.sampling import Reading
 from ..engine.workload import Settings, Workload
 from ..system.devices import Device
-from ..system.host_memory import Peak
 from .awaiting import ending, finished
 from .targets import resolved
 
@@ -170,11 +169,11 @@ class FunctionProgram:
         """None."""
         return []
 
-    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
+    def memory(self, backend: str, call: Callable[[], Any]) -> Measured:
         """Call it; the peaks of that call, in this process."""
         with self.device.peaks() as peaks:
             call()
-        return peaks, []
+        return lambda: (peaks, [])
 
     def first_calls(self, backend: str) -> int:
         """One: nothing is recorded."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...warehouse.console.numbers import memory, ratio, time_with_doubt
+from ...warehouse.console.numbers import counted, duration, memory, ratio, time_with_doubt
 from ..engine.estimate import Estimate, contradiction, doubt
 from ..engine.workload import BASELINE, NOT_FAILURES
 from ..options import Table, talk, write
@@ -186,6 +186,17 @@ def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
         return None
     ((floor, when),) = rows
     return f"the noise floor of {what} was {floor:.2%} at {when:%F %H:%M} UTC (bench doctor)"
+
+
+def compiler_start(warehouse: "Warehouse", run_id: str) -> str | None:
+    """How long compilers took to start, as a sentence; None where none did."""
+    ((total_ns, processes),) = warehouse.rows(
+        "SELECT sum(value), count(DISTINCT case_id) FROM metrics WHERE run_id = ? AND metric = 'compiler_start'",
+        [run_id],
+    )
+    if not processes:
+        return None
+    return f"compilers took {duration(total_ns)} to start, {counted(processes, 'time')}: no time above has it"
 
 
 def show(found: Sequence[CaseResult], fmt: str, statistic: str = STATISTICS[0]) -> None:

@@ -47,7 +47,7 @@ def measure(
         KeyboardInterrupt: Ctrl-C; every case has an outcome then, too, and a row.
     """
     from ...warehouse.database import Warehouse
-    from .report import noise_floor, results, show
+    from .report import compiler_start, noise_floor, results, show
 
     base = baseline.resolve(wanted.store, wanted.baseline) if wanted.baseline else None
     left = known.left(plan) if known else list(plan)
@@ -57,11 +57,12 @@ def measure(
     with Warehouse.open(wanted.store) as warehouse:
         found = results(warehouse, run.run_id if run else "", known=known.runs if known else None)
         floor = noise_floor(warehouse, found[0].run_id) if found else None
+        start = compiler_start(warehouse, run.run_id) if run else None
     show(found, wanted.fmt, wanted.statistic)
     if run and settings.trace_lines is not None:
         line_traces.show(wanted.store, run.run_id, wanted.fmt)
-    if floor:
-        talk(floor)
+    for note in filter(None, (start, floor)):
+        talk(note)
     if run and base:
         baseline.show(wanted.store, base, run.run_id, names(plan), wanted.fmt)
     if claims:

@@ -3,6 +3,7 @@
 The worker passes its job as one line of JSON; the process answers in lines of JSON, whatever the model prints.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -20,15 +21,24 @@ from .compiler_stats import caches
 Answer = Mapping[str, Any]
 
 
-def answers(module: str, job: Job) -> tuple[list[Answer], str]:
-    """What a module's process answers to a job, and how it ended; it ends with this one."""
+def begin(module: str, job: Job) -> Callable[[], tuple[list[Answer], str]]:
+    """Start a module's process, which ends with this one; the function waits for its answers to a job and how it ended."""
     environment = torchrun.left(os.environ)
     if root := environment.pop("BENCH_COMPILE_CACHE", None):
         environment |= caches(root)
-    done = subprocess.run(
-        own_command(module), input=json.dumps(job.to_dict()) + "\n", stdout=subprocess.PIPE, text=True, env=environment
+    process = subprocess.Popen(
+        own_command(module), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     )
-    return [json.loads(line) for line in done.stdout.splitlines()], f"ended with {done.returncode}"
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin as jobs:
+        jobs.write(json.dumps(job.to_dict()) + "\n")
+
+    def wait() -> tuple[list[Answer], str]:
+        with process, process.stdout as lines:  # type: ignore[union-attr]
+            found = [json.loads(line) for line in lines]
+        return found, f"ended with {process.returncode}"
+
+    return wait
 
 
 def answer(ask: Callable[[Job], Iterator[Answer]]) -> None:

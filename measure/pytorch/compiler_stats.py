@@ -5,6 +5,7 @@ import os
 import re
 import warnings
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from ..engine.program import Fact
@@ -20,17 +21,21 @@ def caches(folder: str) -> dict[str, str]:
     return {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
 
 
-def own_cache(folder: str) -> None:
+def own_cache(folder: str) -> Path | None:
     """Restrict compile caches to a folder of this name, and empty the caches in memory.
 
-    The folder lies in the one the runner made for this worker; a worker that finds something there starts warm.
+    The folder, which is returned, lies in the one the runner made for this worker; a worker that finds something there starts
+    warm. Without a runner there is none.
     """
     from torch._inductor.utils import clear_caches
 
     clear_caches()
     root = os.environ.setdefault("BENCH_COMPILE_CACHE", os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
-    if root:
-        os.environ |= caches(os.path.join(root, re.sub(r"\W", "_", folder)))
+    if not root:
+        return None
+    own = Path(root, re.sub(r"\W", "_", folder))
+    os.environ |= caches(str(own))
+    return own
 
 
 def drop() -> None:

@@ -10,10 +10,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ..engine.messages import resolve
-from ..engine.program import Fact
+from ..engine.program import Fact, Measured
 from ..engine.workload import BASELINE, Job, Settings, Workload
 from ..system.host_memory import Peak, error_bound_bytes
-from .child import Answer, answer, answers, reason_of
+from .child import Answer, answer, begin, reason_of
 from .step import TrainingStep
 
 PROGRAM = f"{__package__}.program:TorchProgram"
@@ -21,8 +21,8 @@ COMPILERS = ("dynamo_config", "inductor_config")  # they import the compilers, w
 STEPS = 3  # the second also holds what the first leaves: gradients and the optimizer's state
 
 
-def measure(workload: Workload, settings: Settings, backend: str) -> tuple[list[Peak], list[Fact]]:
-    """Peaks and parts of the memory of a process that runs one backend.
+def measure(workload: Workload, settings: Settings, backend: str) -> Measured:
+    """Start a process that runs one backend; the function waits for the peaks and parts of its memory.
 
     Returns:
         Peaks: `rss` of the whole process, where the kernel keeps it; `rss_growth` of a steady step; on a GPU those of its
@@ -37,10 +37,15 @@ def measure(workload: Workload, settings: Settings, backend: str) -> tuple[list[
     kept = {name: value for name, value in workload.parameters.items() if backend != BASELINE or name not in COMPILERS}
     alone = replace(workload, backends=(backend,), parameters=kept, no_reference="memory is measured without")
     job = Job(run_id="", store="", process=0, workload=alone, settings=settings, program=PROGRAM)
-    found, end = answers(__name__, job)
-    if not found or "reason" in found[0]:
-        return [], [Fact("memory", None, "bytes", text=found[0]["reason"] if found else f"the process {end}")]
-    return [Peak(**peak) for peak in found[0]["peaks"]], [Fact(**fact) for fact in found[0]["facts"]]
+    answered = begin(__name__, job)
+
+    def wait() -> tuple[list[Peak], list[Fact]]:
+        found, end = answered()
+        if not found or "reason" in found[0]:
+            return [], [Fact("memory", None, "bytes", text=found[0]["reason"] if found else f"the process {end}")]
+        return [Peak(**peak) for peak in found[0]["peaks"]], [Fact(**fact) for fact in found[0]["facts"]]
+
+    return wait
 
 
 def _measured(job: Job) -> Iterator[Answer]:

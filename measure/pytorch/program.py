@@ -1,6 +1,7 @@
 """A torch model made runnable by any number of backends."""
 
 import contextlib
+import os
 import random
 import time
 from collections.abc import Callable
@@ -8,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, ModelFailed, status_of
+from ..engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, Measured, ModelFailed, status_of
 from ..engine.workload import BASELINE, Settings, Workload
 from ..system.devices import Device, device
 from ..system.host_memory import Peak
-from . import accuracy, compiler_stats, inspection, memory_process, minifier, profiles, registry
+from . import accuracy, compiler_start, compiler_stats, inspection, memory_process, minifier, profiles, registry
 from .backend import Backend, Example
 from .loading import build
 from .ranks import Ranks, spread
@@ -50,6 +51,8 @@ class TorchProgram:
         self._start_ns = 0
         self._rough = False  # whether the backend prepared last is
         self._wrong: set[str] = set()  # backends that do not agree with eager
+        self._unmeasured: list[str] = []  # backends whose memory process is to begin
+        self._measuring: dict[str, Measured] = {}  # those whose memory process has begun
         self._random = False  # whether eager draws random numbers
         self._last = BASELINE  # backend prepared last
         self._weights: list[tuple[Any, Any]] = []  # its parameters and buffers with copies, where it is to be rewound
@@ -183,9 +186,10 @@ class TorchProgram:
         """Do the one-time work of a process, such as imports and finding a compiler, with a model of one operator."""
         import torch
 
-        compiler_stats.own_cache("start")
+        probes = compiler_stats.own_cache("start")
         began = time.perf_counter_ns()
-        with contextlib.suppress(Exception):  # then the model's own first call will say why
+        with contextlib.suppress(Exception), compiler_start.shared(probes) if probes else contextlib.nullcontext():
+            # what fails here fails in the model's own first call, too, which says why
             x = torch.ones(2, 2, device=self._workload.device)
             module = torch.nn.Tanh().train(self._workload.mode == "training")
             backend.prepare(module, Example((x,), {}, self._workload.device))(x)
@@ -285,15 +289,35 @@ class TorchProgram:
         called = registry.compiled(model.module, Example(), backend=backend)
         return step(model, called, self._workload.mode, self._amp, self._knobs)
 
-    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
+    def memory(self, backend: str, call: Callable[[], Any]) -> Measured:
         """Take a step; the peaks and parts of the memory of a process that runs this backend alone, of ranks the step's peaks."""
         if self._ranks is not None:  # they can be started once only
             with self.device.peaks() as peaks:
                 call()
-            return [self._own(peak, peaks, call) for peak in peaks], []
+            own = [self._own(peak, peaks, call) for peak in peaks]
+            return lambda: (own, [])
         call()
-        self.device.release()  # what nobody holds, to the process that begins now
-        return memory_process.measure(self._workload, self._settings, backend) if self._settings.memory else ([], [])
+        if not self._settings.memory:
+            return lambda: ([], [])
+        self._unmeasured.append(backend)
+        return lambda: self._memory_of(backend)
+
+    def _memory_of(self, backend: str) -> tuple[list[Peak], list[Fact]]:
+        """Wait for the memory process of a backend; meanwhile that of the next one runs, where there is room for two."""
+        self.device.release()  # what nobody holds, to the processes that begin now
+        while self._unmeasured and len(self._measuring) < self._at_once():
+            name = self._unmeasured.pop(0)
+            self._measuring[name] = memory_process.measure(self._workload, self._settings, name)
+        return self._measuring.pop(backend)()
+
+    def _at_once(self) -> int:
+        """How many memory processes run beside each other: on a GPU they would share its memory."""
+        needed = 2 * self.device.memory.resident_bytes()  # each holds what this process does, at most
+        return (
+            2
+            if self._workload.device == "cpu" and (os.cpu_count() or 1) > 1 and needed < self.device.free_bytes()
+            else 1
+        )
 
     def _own(self, peak: Peak, peaks: list[Peak], call: Callable[[], Any]) -> Peak:
         """A peak of this backend's own: of a GPU's allocator, without what the others hold."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..engine.messages import resolve
 from ..engine.workload import Job
-from .child import Answer, answer, answers, reason_of
+from .child import Answer, answer, begin, reason_of
 
 TOLD = ("fxgraph_cache_hits", "fxgraph_cache_misses")
 
@@ -24,7 +24,7 @@ class WarmCall:
 def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
     """The first calls of these backends in a process of their own, which ends with this one."""
     narrowed = replace(job, workload=replace(job.workload, backends=tuple(backends)))
-    lines, end = answers(__name__, narrowed)
+    lines, end = begin(__name__, narrowed)()
     found = {line["backend"]: WarmCall(**line) for line in lines}
     return [
         found.get(name, WarmCall(name, None, {}, f"the second process {end}")) for name in narrowed.workload.backends

@@ -11,11 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.measure.engine.program import KERNEL_TIME, REFERENCE, Agreement, DeviceLost, Enter, Fact, ModelFailed
+from bench.measure.engine.program import (
+    KERNEL_TIME,
+    REFERENCE,
+    Agreement,
+    DeviceLost,
+    Enter,
+    Fact,
+    Measured,
+    ModelFailed,
+)
 from bench.measure.engine.sampling import Reading
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.system.devices import Device
-from bench.measure.system.host_memory import Peak
 
 
 def _segfault() -> None:
@@ -140,10 +148,10 @@ class FakeProgram:
         call()
         return [Fact("trace", 1, text=str(place)), Fact(KERNEL_TIME, KERNEL_NS, "ns")]
 
-    def memory(self, backend: str, call: Callable[[], Any]) -> tuple[list[Peak], list[Fact]]:
+    def memory(self, backend: str, call: Callable[[], Any]) -> Measured:
         with self.device.peaks() as peaks:
             call()
-        return peaks, []
+        return lambda: (peaks, [])
 
     def first_calls(self, backend: str) -> int:
         return 3 if self._deeds.get(backend) == "graph" else 1

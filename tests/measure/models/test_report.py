@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import pytest
 from bench.measure.engine.estimate import ratio_of
-from bench.measure.models.report import STATISTICS, noise_floor, results, show
+from bench.measure.models.report import STATISTICS, compiler_start, noise_floor, results, show
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
 
@@ -114,6 +114,19 @@ def test_a_baseline_that_does_not_agree_with_itself_failed(warehouse: Builder) -
     (result,) = results(cast(Warehouse, warehouse), "run")
 
     assert (result.judged, result.failed) == ("eager_two_runs_differ", True)
+
+
+def test_the_start_of_compilers_is_told_once(warehouse: Builder) -> None:
+    """All of the run together, since no time of the table has it; a run without a compiler says nothing."""
+    assert compiler_start(cast(Warehouse, warehouse), "r1") is None
+
+    for one in (case("a", "r1", backend="inductor"), case("b", "r1", backend="inductor")):
+        warehouse.add(one, metric(one, "compiler_start", 1.5e9, unit="ns"))
+
+    assert (
+        compiler_start(cast(Warehouse, warehouse), "r1")
+        == "compilers took 3.00 s to start, 2 times: no time above has it"
+    )
 
 
 @pytest.mark.parametrize(("device", "sentence"), [("cpu", "this machine was 1.00%"), ("cuda:0", "this GPU was 0.30%")])

@@ -39,7 +39,7 @@ def workload(folder: Path, **fields: Any) -> Workload:
 @pytest.mark.exhaustive
 def test_a_training_process_holds_weights_gradients_and_optimizer_and_no_copies(tmp_path: Path) -> None:
     """Adam keeps two numbers for a weight; a float64 reference or a copy for the backend would be as much again."""
-    peaks, facts = measure(workload(tmp_path, mode="training", parameters={"optimizer": "adam"}), Settings(), "eager")
+    peaks, facts = measure(workload(tmp_path, mode="training", parameters={"optimizer": "adam"}), Settings(), "eager")()
     parts = {fact.name.removeprefix("memory_"): fact.value for fact in facts}
     (process,) = [peak for peak in peaks if peak.source == "rss"]
 
@@ -52,7 +52,7 @@ def test_a_training_process_holds_weights_gradients_and_optimizer_and_no_copies(
 @pytest.mark.exhaustive
 def test_the_parts_add_up_to_the_peak(tmp_path: Path) -> None:
     """Framework, weights, gradients, optimizer state, and the rest of the step."""
-    peaks, facts = measure(workload(tmp_path, mode="training"), Settings(), "eager")
+    peaks, facts = measure(workload(tmp_path, mode="training"), Settings(), "eager")()
     parts = {fact.name.removeprefix("memory_"): fact.value or 0 for fact in facts}
     (process,) = [peak.size_bytes for peak in peaks if peak.source == "rss"]
 
@@ -65,7 +65,7 @@ def test_the_parts_add_up_to_the_peak(tmp_path: Path) -> None:
 
 def test_a_steady_step_of_inference_adds_its_output(tmp_path: Path) -> None:
     """A row of 2^20 numbers is 4 MiB; nothing has gradients."""
-    peaks, facts = measure(workload(tmp_path), Settings(), "eager")
+    peaks, facts = measure(workload(tmp_path), Settings(), "eager")()
     sizes = {peak.source.removesuffix("_sampled"): peak.size_bytes for peak in peaks}
 
     assert 3 * 2**20 <= sizes["rss_growth"] < 16 * 2**20
@@ -81,7 +81,7 @@ def test_a_steady_step_of_inference_adds_its_output(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_what_fails_there_leaves_its_reason(tmp_path: Path) -> None:
     """A fact without a value; the samples of the worker are none the worse."""
-    peaks, (fact,) = measure(workload(tmp_path, target=f"{tmp_path / 'wide.py'}:Narrow"), Settings(), "eager")
+    peaks, (fact,) = measure(workload(tmp_path, target=f"{tmp_path / 'wide.py'}:Narrow"), Settings(), "eager")()
 
     assert (peaks, fact.name, fact.value) == ([], "memory", None)
     assert fact.text is not None and "Narrow" in fact.text

@@ -283,6 +283,27 @@ def test_nan_on_both_sides_is_its_own_status() -> None:
     assert p.agree(nan, nan).judged == "both_nan"
 
 
+@pytest.mark.parametrize(
+    ("at_once", "expected"),
+    [(1, "+a -a +b -b +c -c"), (2, "+a +b -a +c -b -c")],
+)
+def test_memory_processes_run_beside_each_other(monkeypatch: pytest.MonkeyPatch, at_once: int, expected: str) -> None:
+    """After all second calls, as many as there is room for; each gives the numbers of its own backend."""
+    p, log = program(), list[str]()
+
+    def begin(workload: Workload, settings: Settings, backend: str) -> Any:
+        log.append(f"+{backend}")
+        return lambda: log.append(f"-{backend}") or ([], [backend])
+
+    monkeypatch.setattr("bench.measure.pytorch.memory_process.measure", begin)
+    monkeypatch.setattr(TorchProgram, "_at_once", lambda self: at_once)
+
+    waiting = [p.memory(name, lambda: None) for name in "abc"]
+    assert log == []
+    assert [wait()[1] for wait in waiting] == [["a"], ["b"], ["c"]]
+    assert " ".join(log) == expected
+
+
 class Exits(Unsteady):
     """It ends its process."""
 

@@ -1,0 +1,68 @@
+"""What torch's compiler does once a machine: it probes the processor's instructions and precompiles a header, 15 s of work.
+
+A worker has compile caches of its own, which are empty. What its compiler leaves of the start alone, before any model, is kept
+in the user's cache, and given to the next worker: files that are named by the hash of their content, of the compiler and of its
+options. Graphs and kernels of models are never kept, so that their compilation is measured from an empty cache.
+"""
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ...warehouse.files import cache_folder
+
+KEPT = 4  # versions of torch and Python, those used last
+FILES = (".cpp", ".so", ".h", ".gch")
+
+
+@contextlib.contextmanager
+def shared(probes: Path) -> Iterator[None]:
+    """For a `with` block in which the compiler starts with the empty folder `probes`: give what is kept, and keep what is new."""
+    places = dict(_places(probes))
+    for kept, own in places.items():
+        _link(_files(kept), own)
+    before = {own: _files(own) for own in places.values()}  # of models compiled before, too
+    yield
+    for kept, own in places.items():
+        _link({name: path for name, path in _files(own).items() if name not in before[own]}, kept)
+
+
+def _places(probes: Path) -> Iterator[tuple[Path, Path]]:
+    """Where files are kept and where the compiler looks for them; nothing where this torch has no such places."""
+    import torch
+    from torch._inductor import codecache
+
+    with contextlib.suppress(RuntimeError, OSError):  # a user without a home, or who may not write there
+        root = cache_folder("compiler-start")
+        folder = root / f"{torch.__version__}-{sys.implementation.cache_tag}"
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        for old in sorted(root.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+        yield folder / "probes", probes
+        if headers := getattr(codecache, "_HEADER_DIR", None):
+            yield folder / "headers", Path(headers)
+
+
+def _files(folder: Path) -> dict[Path, Path]:
+    """The files to keep, by their name within a folder."""
+    return {path.relative_to(folder): path for path in folder.rglob("*") if path.suffix in FILES}
+
+
+def _link(files: Mapping[Path, Path], folder: Path) -> None:
+    """Give each file a second name in another folder that has none of this name, or a copy on another disk."""
+    with contextlib.suppress(OSError):
+        for name, path in files.items():
+            other = folder / name
+            if other.exists():
+                continue
+            other.parent.mkdir(parents=True, exist_ok=True)
+            temporary = other.with_name(f".{os.getpid()}-{other.name}")
+            try:
+                os.link(path, temporary)
+            except OSError:
+                shutil.copy2(path, temporary)
+            os.replace(temporary, other)
