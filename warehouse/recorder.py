@@ -45,6 +45,7 @@ from .journal import (
     Journal,
     is_own,
 )
+from .program_end import exception_at_exit, watch_sys_exit
 from .secrets import masked_command, masked_parameters, without_secrets
 from .settings import setting
 from .shared_runs import announce_to_children, find_shared_run
@@ -101,6 +102,7 @@ def run(
     recorder = Run(run_id or uuid7(), found, owner=True, axes=shared.axes if shared else None)
     if source == "api":
         announce_to_children(recorder.run_id)
+        watch_sys_exit()
     recorder.emit(machine)
     recorder.emit(
         events.RunRecord(
@@ -696,7 +698,7 @@ def _sync_all() -> None:
 
 def _close_all() -> None:
     """Close what is open, at exit; with the exception that ends the script, if one does."""
-    error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)  # at a prompt it may be an hour old
+    error = exception_at_exit()
     for run in list(_open_runs):
         try:
             run.__exit__(type(error) if error else None, error, None)

@@ -27,7 +27,20 @@ case.timing(1)
 # How a process may end: its last lines, the run's outcome and the timings that are there.
 ENDS = {
     "falls off the end": ("", ("ok", None), [1]),
-    "sys.exit": ("sys.exit(3)", ("ok", None), [1]),
+    "sys.exit": ("sys.exit(3)", ("failed", "SystemExit: 3"), [1]),
+    "sys.exit with words": ("def main(): sys.exit('no')\nmain()", ("failed", "SystemExit: no"), [1]),
+    "sys.exit of success": ("sys.exit()", ("ok", None), [1]),
+    "sys.exit past finally and with": (
+        "try:\n  with open(os.devnull): sys.exit(3)\nfinally: print()", ("failed", "SystemExit: 3"), [1],
+    ),
+    "sys.exit that is caught": ("try: sys.exit(3)\nexcept SystemExit: pass", ("ok", None), [1]),
+    "sys.exit that a function catches": (
+        "def work():\n  try: sys.exit(3)\n  except SystemExit: raise ValueError from None\n"
+        "try: work()\nexcept ValueError: pass", ("ok", None), [1],
+    ),
+    "sys.exit of a thread": (
+        "thread = threading.Thread(target=sys.exit, args=(3,)); thread.start(); thread.join()", ("ok", None), [1],
+    ),
     "an exception": ("1 / 0", ("failed", "ZeroDivisionError: division by zero"), [1]),
     "Ctrl-C": ("raise KeyboardInterrupt", ("interrupted", "KeyboardInterrupt"), [1]),
     "sys.exit within with": ("with run: sys.exit(3)", ("failed", "SystemExit: 3"), [1]),
@@ -77,7 +90,9 @@ def end(last_lines: str, root: Path, *arguments: str) -> "subprocess.CompletedPr
 
 @pytest.mark.usefixtures("pandas")
 @pytest.mark.parametrize(
-    "last_lines, outcome, durations", sampled([*ENDS.values()], ENDS["falls off the end"]), ids=ENDS
+    "last_lines, outcome, durations",
+    sampled([*ENDS.values()], ENDS["falls off the end"], ENDS["sys.exit"], ENDS["sys.exit that is caught"]),
+    ids=ENDS,
 )
 def test_a_run_left_open_is_sealed(
     last_lines: str, outcome: tuple[str, str | None], durations: list[int], tmp_path: Path
