@@ -45,10 +45,10 @@ from .journal import (
     Journal,
     is_own,
 )
-from .program_end import exception_at_exit, watch_sys_exit
+from .processes.program_end import exception_at_exit, watch_sys_exit
+from .processes.shared_runs import announce_to_children, find_shared_run
 from .secrets import masked_command, masked_parameters, without_secrets
 from .settings import setting
-from .shared_runs import announce_to_children, find_shared_run
 from .store import Store
 
 SYNC_SECONDS = 5.0

@@ -22,6 +22,16 @@ AXES = {
 }  # fmt: skip
 TOLD_ONCE = (*AXES.values(), "metric", "n", "status")  # if equal, beside parameters
 SPARE = ("dtype", "device", "mode", "suite", "run", "spread", "n", "metric")  # may go where there is no room
+COLUMNS = {
+    *TOLD_ONCE,
+    "value",
+    "mean",
+    "minimum",
+    "95 %",
+    "spread",
+    "peak memory",
+    "reason",
+}  # that no parameter may be called
 STATISTICS = {"median": "value", "mean": "mean", "minimum": "minimum"}  # of the setting `headline` -> column
 ORDER = (
     "config, run_id, suite, natural_order(name), mode, device, dtype, batch_size, sequence_length, parameters, backend"
@@ -106,7 +116,8 @@ def render(found: RunResults) -> tuple[list[str], list[list[Any]], list[str]]:
     axes = {axis: name for axis, name in AXES.items() if runs > 1 or axis not in ("config", "run_id")}
     given = [json.loads(row["parameters"] or "{}") for row in found.rows]
     parameters = {
-        key: [_plain(each.get(key)) for each in given] for key in dict.fromkeys(key for each in given for key in each)
+        f"{key} (parameter)" if key in COLUMNS else key: [_plain(each.get(key)) for each in given]
+        for key in dict.fromkeys(key for each in given for key in each)
     }
     cells = {
         **{name: [_axis(row, axis) for row in found.rows] for axis, name in axes.items()},

@@ -50,6 +50,16 @@ def test_a_case_is_one_row_with_its_doubt() -> None:
     )  # fmt: skip
 
 
+def test_a_parameter_that_is_called_as_a_column_has_its_own() -> None:
+    """Such as n, which is also the number of samples: the cases would look alike."""
+    cases = [case("net", parameters={"n": n}) for n in (1, 2)]
+    filled = Builder().add(run(), *cases, *[timing(each, 1_000_000) for each in cases])
+    columns, rows, _ = render(results(filled, ["run"]))
+
+    assert [row[columns.index("n (parameter)")] for row in rows] == [1, 2]
+    assert [row[columns.index("n")] for row in rows] == [1, 1]
+
+
 def test_people_see_values_with_units() -> None:
     """And no column that is empty."""
     columns, rows, _ = render(results(two_cases(), ["run"]))
