@@ -31,19 +31,24 @@ COMMANDS: dict[type[Event], tuple[str, ...]] = {
 _HINTS = (
     "token", "secret", "passw", "passphrase", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox",
     "aiza", "akia", "eyj", "cookie", "sess", "sig", "_pass", "-pass", "_pwd", "sshpass", "mysql", "mariadb",
-    "authorization", "curl", "wget",
+    "authorization", "curl", "wget", "redis", "valkey", "mongo", "ldap", "openssl", "7z", "zip", "smbclient", "login", ";pwd=",
+    "x-auth", "apikey", "ab -", "hey -", "http -", "https -",
 )  # fmt: skip
 _SECRET = (
     r"(?i)-*(?:.*[-_.])?"
     r"(?:token|secret|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|proxy|mysql|pg|postgres|redis|"
-    r"mongo|amqp|smtp|ftp|ssh|ldap|login|registry|keystore|service|svc|api|app)[-_](?:pass|pwd)|passphrase|(?:set-)?cookies?|"
-    r"(?:php|j)?sess(?:ion)?id|credentials?|(?:api|access|private|secret|account|signing|auth)[-_]?key)"
+    r"mongo|amqp|smtp|s?ftp|ssh|ldap|login|registry|keystore|service|svc|api|app)[-_](?:pass|pwd)|passphrase|(?:set-)?cookies?|"
+    r"(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
+    r"(?:redis(?:cli)?)[-_]auth|shared[-_]?access[-_]?signature|"
+    r"(?:api|access|private|secret|account|signing|auth|encryption|sse-c(?:ustomer)?)[-_]?key)"
 )
 _OF_LANGUAGE_MODELS = r"(?i)(?:bos|eos|pad|unk|sep|cls|mask|special|start|stop|image|max|new|per)[-_]?token"
 _NAME = r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(=|\s+)"
 _VALUE = r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|\\.|[^\s'"\\])+"""  # of a shell: quoted parts and others
 _NUMBER = r"['\"]?[-+]?[\d.,]+(?:[eE][-+]?\d+)?['\"]?"
-_QUOTED = r"""(?<![\w.-])(["']?)([A-Za-z_][\w.-]*)\1(?:\s*:\s*|\s+=\s+)(["'])((?:\\.|(?!\3)[^\\])+)\3"""  # of JSON, Python, TOML
+_QUOTED = (
+    r"""(?<![\w.-])(["']?)([A-Za-z_][\w.-]*)\1\]?(?:\s*:\s*|\s+=\s+)(["'])((?:\\.|(?!\3)[^\\])+)\3"""  # of JSON, TOML
+)
 _NO_TYPE = r"(?!(?:str|int|float|bool|bytes|None|null|true|false)\b)"
 _LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$"  # of YAML
 _HEADER = r"(?i)\b(bearer|basic|x-api-key:|private-token:)(\s+)[\w.~+/=-]{8,}"
@@ -52,17 +57,36 @@ _IN_URL = r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@'\"]*):[^\s/@'\"]+@"
 # -u of others.
 _SIGNED = (
     r"(?i)([?&;](?:sig|signature|x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid|googleaccessid|access_token|"
-    r"(?:api|access)[-_]?key|token|key|secret|password|auth)=)([^&;\s'\"#<>)\]]+)"
+    r"(?:api|access)[-_]?key|token|key|secret|password|auth)=|;pwd=)([^&;\s'\"#<>)\]]+)"
 )
 _HEADERS = (
     r"(?i)\b((?:set-)?cookie:\s*)([^'\"\n\\]*[^'\"\n\\\s])",
-    r"(?i)\b(x-[\w-]*(?:token|key|secret|signature):\s*)([^\s'\"\\]{4,})",
+    r"(?i)\b((?:x-[\w-]*(?:token|key|secret|signature|auth)|api-?key):\s*)([^\s'\"\\]{4,})",
+    r"(?i)(\\*[\"'](?:proxy-)?authorization\\*[\"']\s*[:=]\s*\\*[\"'](?:[a-z][\w-]*\s+)?)(?=[^\s'\"]*\d|[^\s'\"]{20})([^\s'\"\\]{8,})",
     r"(?i)\b((?:proxy-)?authorization:\s*(?:[a-z][\w-]*\s+)?)(?=[^\s'\"]*\d)([\w.~+/=:-]{8,})",
 )
+
+
+def _after(programs: str, options: str, value: str = r"(?!-)[^\s'\"|;&]+") -> str:
+    """A pattern of two groups: all up to the value of such an option of such a program, and the value."""
+    return rf"((?:^|(?<=[\s'\"/;|&(]))(?:{programs})\s(?:[^|;&\n]{{0,1000}}?\s)?(?:{options}))({value})"
+
+
+_QUOTE = r"\s*['\"]?"
+_PAIRS = r"'[^'\n]*=[^'\n]*'|\"[^\"\n]*=[^\"\n]*\"|[^\s'\"|;&=]+=[^\s'\"|;&]*"
 _AFTER_A_PROGRAM = (
-    r"(?i)(\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&\n]*?\s)?-p)([^\s'\"|;&]+)",
-    r"(?i)(\bsshpass\s(?:[^|;&\n]*?\s)?-p\s*['\"]?)([^\s'\"|;&]+)",
-    r"(?i)(\b(?:curl|wget|https?)\s(?:[^|;&\n]*?\s)?(?:-u|--user|--proxy-user|-U)[\s=]*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
+    _after(r"(?:mysql|mariadb)[\w-]*|7z\w*|rar|unrar", r"-p['\"]?"),
+    _after(r"sshpass|(?:docker|podman|oc|helm registry) login|mongo[a-z]*", rf"-p{_QUOTE}"),
+    _after(r"(?:redis|valkey)-(?:cli|benchmark)", rf"-a{_QUOTE}|--pass[\s=]+['\"]?"),
+    _after(r"zip|unzip", rf"-P{_QUOTE}"),
+    _after(r"openssl", r"-[kK]\s+['\"]?|-pass(?:in|out)?\s+['\"]?pass:"),
+    _after(r"ldap[a-z]+", rf"-w{_QUOTE}"),
+    _after(r"smbclient", rf"-U{_QUOTE}[^\s%'\"]+%"),
+    _after(r"(?:wandb|vault) login", "", r"(?!-)[\w.-]{8,}"),
+    _after(r"curl", r"-[A-Za-z]*b\s*", _PAIRS),
+    _after(r"ab", r"-C\s*", _PAIRS),
+    _after(r"(?i:curl|wget|https?)", r"(?:-u|--user|--proxy-user|-U)[\s=]*['\"]?[^\s:'\"/]+:"),
+    _after(r"ab|hey|https?", r"(?:-A|-a|--auth)[\s=]*['\"]?[^\s:'\"/]+:"),
 )
 _SWITCH = r"['\"]?(?:true|false|yes|no|on|off|none|null)['\"]?"
 # Forms that services give out: Hugging Face, OpenAI, GitHub, GitLab, Slack, Google, AWS, and JSON web tokens.

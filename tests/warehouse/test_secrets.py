@@ -47,6 +47,21 @@ from hypothesis import strategies as st
         ("mysql -u root -phunter2 db", "mysql -u root -p*** db"),
         ("sshpass -p hunter2 ssh h", "sshpass -p *** ssh h"),
         ("curl -u me:hunter2 http://h", "curl -u me:*** http://h"),
+        ("curl -sSb id=hunter2 http://h", "curl -sSb *** http://h"),
+        ("curl -b 'id=hunter2; n=3' http://h", "curl -b *** http://h"),
+        ("ab -n 5 -C id=hunter2 -A me:hunter2 http://h", "ab -n 5 -C *** -A me:*** http://h"),
+        ("redis-cli -h db -a hunter2 get x", "redis-cli -h db -a *** get x"),
+        ("redis-benchmark --pass hunter2 -n 9", "redis-benchmark --pass *** -n 9"),
+        ("mysqldump -p'hunter2' db", "mysqldump -p'***' db"),
+        ("docker login -u me -p hunter2 r.io; 7z x -phunter2 a", "docker login -u me -p *** r.io; 7z x -p*** a"),
+        ("openssl rsa -passin pass:hunter2", "openssl rsa -passin pass:***"),
+        ("ldapsearch -w hunter2 -D cn=x", "ldapsearch -w *** -D cn=x"),
+        ('{"headers": {"Authorization": "Token hunter2secret"}}', '{"headers": {"Authorization": "Token ***"}}'),
+        ('{\\"authorization\\": \\"hunter2secret\\"}', '{\\"authorization\\": \\"***\\"}'),
+        ("curl --header='X-Auth: hunter2' u", "curl --header='X-Auth: ***' u"),
+        ("os.environ['OPENAI_API_KEY'] = 'hunter2'", "os.environ['OPENAI_API_KEY'] = '***'"),
+        ("Data Source=h;pwd=hunter2;n=1", "Data Source=h;pwd=***;n=1"),
+        ("SSHPASS=hunter2 REDISCLI_AUTH=hunter2 x", "SSHPASS=*** REDISCLI_AUTH=*** x"),
     ],
 )
 def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
@@ -72,6 +87,11 @@ def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
         "forward_pass=slow --bypass x --passes 3 compass=n PWD=/home/me OLDPWD=/x first-pass: ok accuracy=pass pass_due_to_skip",
         "GET http://h/x?page=2&key=3&sort=name&design=single&signal=9 sigma=0.5 --signals TERM assigned=x",
         "curl --cookie-jar jar.txt -o out http://h; cookies=true --session bench1 session=4 sessions: 5",
+        "bench -b 32 -a 5 -p 3; train -b 32 -a adam --lr 1; run -a x -b y; train -b size=32; curl -b cookies.txt u",
+        "docker run -p 80:80 -e OMP_NUM_THREADS=4 img; mongod -p 27017; ab -n 100 -c 10 -A x http://h; hey -n 5 -a x u",
+        "7z a -mx=9 a b; zip -r a b; redis-benchmark -t set,get -n 1000 -P 16; ldapsearch -W -b dc=x; wget -b http://h",
+        "helm install --set replicas=3 x; k6 run -e VUS=10 s.js; curl -s -o /dev/null -w %{http_code} u; wandb login --relogin",
+        '{"authorization": "required", "Authorization": "none"}',
         "authorization: required; Authorization failed: retry; http -u /x; curl -o a:b http://h:80/",
         '{"tokens": "128", "tokenizer": "gpt2", "max_tokens": "12", "token_budget": "2048", "keys": "abc"}',
     ],
@@ -93,6 +113,7 @@ PLACES = [  # where a secret may stand
     'sh -c "curl -H \'X-Api-Key: {}\' u"', "mysql -h db -p{} x", "sshpass -p {} ssh h", "curl --user me:{} u",
     "PGPASSWORD={} psql",
     "error: GET https://h/?access_token={} gave 403", "Set-Cookie: id={}; Path=/", "PHPSESSID={}", "Authorization: Digest {}",
+    "curl -b s={} u", "redis-cli -a {} get x", '{{"Authorization": "Token {}"}}', "docker login -u a -p {} h", "Server=h;pwd={};",
 ]  # fmt: skip
 
 
