@@ -488,6 +488,33 @@ sample("trtllm-bench", {
         "system_output_throughput_tok_s": 160.0, "request_latency_percentiles_ms": {"p50": 790.0, "maximum": 910.0, "average": 800.0},
     }, "streaming_metrics": {"avg_ttft_ms": 60.0, "avg_tpot_ms": 22.0, "ttft_percentiles": {"p99": 90.0}},
 })  # fmt: skip
+SERIES = {
+    "total": 80,
+    "min": 10,
+    "max": 30,
+    "median": 20.0,
+    "avg": 20.0,
+    "std_dev": 5.0,
+    "percentiles": {"99": 29.0, "99.9": 30.0},
+}
+ENDPOINTS = {
+    "version": "0.5", "git_sha": "abc", "test_started_at": 0, "n_samples_issued": 5, "n_samples_completed": 4, "n_samples_failed": 1,
+    "duration_ns": 2_000_000_000, "state": "complete", "complete": True, "ttft": SERIES, "tpot": {}, "latency": {},
+    "output_sequence_lengths": {"total": 160, "avg": 40.0, "percentiles": {"50.0": 41}}, "qps": 2.0, "tps": 80.0, "system_tps": 80.5,
+    "run_config": {"load_pattern": {"type": "poisson", "target_qps": 2.5}, "seeds": [1]},
+}  # fmt: skip
+BESIDE = {
+    "run_date": "2026-01-26",
+    "config_summary": {"tensor_parallel": 8, "batch": None},
+    "concurrency": 16,
+    "ttft": 0.00002,
+}
+sample(
+    "mlperf-endpoints",
+    ENDPOINTS,
+    name="tiny/r16/result_summary.json",
+    tiny__r16__run_metadata_dot_json=json.dumps(BESIDE),
+)
 sample("sglang-one-batch", "".join(json.dumps(line) + "\n" for line in (
     {"run_name": "default", "batch_size": 8, "input_len": 1024, "output_len": 16, "prefill_latency": 0.25, "prefill_throughput": 32768.0,
      "decode_step_0_latency": 0.5, "median_decode_latency": 0.125, "median_decode_throughput": 64.0, "total_latency": 2.0,

@@ -68,6 +68,15 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
             "tpot_mean": 22e6, "ttft_p99": 90e6,
         }],
     ),
+    "mlperf-endpoints": (
+        [("tiny", "serving", {"concurrency": 16, "output_tokens": 40, "target_qps": 2.5, "tensor_parallel": 8, "type": "poisson"})],
+        [{
+            "benchmark_duration": 2e9, "requests_started": 5.0, "completed": 4.0, "failed": 1.0, "request_throughput": 2.0,
+            "output_throughput": 80.0, "system_throughput": 80.5, "total_output_tokens": 160.0, "output_tokens_mean": 40.0,
+            "output_tokens_p50": 41.0, "ttft_min": 10.0, "ttft_max": 30.0, "ttft_median": 20.0, "ttft_mean": 20.0, "ttft_stddev": 5.0,
+            "ttft_p99": 29.0, "ttft_p99.9": 30.0,
+        }],
+    ),
     "sglang-one-batch": (
         [("results", 8, {"input_len": 1024, "output_len": 16, "run_name": "default"}),
          ("results", 1, {"input_len": 8, "output_len": 4, "run_name": "server"})],
