@@ -212,11 +212,15 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     if len(sizes := {length for field in fields if (length := count_in(record[field]))}) > 1:
         raise BadRecord(f"its lists are of {' and '.join(map(str, sorted(sizes)))} requests")
     outcome(case, record, [error for error in errors if error], len(errors))
+    first_tokens = record.array("ttfts")
+    if len(failed) < len(first_tokens) and not any(first_tokens):
+        for field in ("ttfts", "itls"):  # nothing was streamed, so no first token and no gap was seen
+            record.pop(field, None)
     for field, (metric, unit, always) in REQUESTS.items():
         if _is_list(record, field):
             recorded, better = record.array(field), "lower" if unit == "s" else None
             failures = set() if always else failed
-            values = [None if index in failures else value for index, value in enumerate(recorded)]
+            values = [None if index in failures or _is_void(field, one) else one for index, one in enumerate(recorded)]
             case.samples(values, unit, metric=metric, recorded_at=moment, better=better)
             cut = [value for index, value in enumerate(recorded) if index in failures and value]
             case.samples(cut, unit, metric=f"{metric}_errored", recorded_at=moment, better=None)
@@ -244,7 +248,8 @@ def _latencies(record: Object, failed: set[int]) -> list[float | None]:
     """Latencies that a tool leaves out of its details: the first token's and all gaps after it together."""
     ttfts, latencies = record.array("ttfts"), list[float | None]()
     for index, gaps in enumerate(records_in(record.array("itls"))):
-        parts = [ttfts[index], *gaps] if isinstance(gaps, list) and index not in failed else [None]
+        is_known = isinstance(gaps, list) and index not in failed and ttfts[index] != 0
+        parts = [ttfts[index], *gaps] if is_known else [None]
         numbers = [number(part) for part in parts]
         latencies.append(None if None in numbers else math.fsum(one for one in numbers if one is not None))
     return latencies
@@ -255,7 +260,7 @@ def _tpots(record: Object, latencies: list[float | None]) -> list[float | None]:
     found = list[float | None]()
     for latency, ttft, length in zip(latencies, record.array("ttfts"), record.array("output_lens"), strict=True):
         first, count = number(ttft), number(length)
-        known = latency is not None and first is not None and count is not None and count > 1
+        known = latency is not None and first and count is not None and count > 1
         found.append((latency - first) / (count - 1) if known else None)  # type: ignore[operator]  # all three are numbers
     return found
 
@@ -275,6 +280,11 @@ def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | No
             case.samples(together, "s", metric="itl", recorded_at=moment, sample=first)
             first, together = first + len(together), []
     case.samples(counts, "count", metric="itl_count")
+
+
+def _is_void(field: str, value: Any) -> bool:
+    """Whether a request's latency or time to its first token is 0, as tools write what they did not measure."""
+    return field in ("ttfts", "latencies") and value == 0
 
 
 def _is_list(record: Object, field: str) -> bool:

@@ -94,6 +94,18 @@ def test_requests_are_samples() -> None:
     assert got.outcomes() == [("ok", "1 of 2 requests failed: why")]
 
 
+def test_what_was_not_streamed_has_no_first_token_and_no_gaps() -> None:
+    """Without streaming 0 is written for them: the latency is not 0, but what the statistics say."""
+    lists = {"ttfts": [0.0, 0.0], "itls": [[], []], "errors": ["", ""], "output_lens": [2, 3]}
+    got = read("sglang", lines(line(median_ttft_ms=0.0, max_itl_ms=0.0, **lists)))
+
+    assert {name for name in got.metrics() if name.startswith(("ttft", "itl", "tpot"))} == set()
+    assert [got.samples(metric) for metric in ("latency", "ttft", "tpot", "itl")] == [[]] * 4
+    assert got.metrics()["latency_mean"] == (7.5e6, "ns")
+    got = read("sglang", lines(line(**{**lists, "ttfts": [0.5, 0.0], "itls": [[0.25], []]})))
+    assert got.samples("ttft") == [(500_000_000, 1)], "of the one whose first token was seen"
+
+
 def test_broken_lines_are_rejects_with_their_number() -> None:
     """The others load; a blank line says nothing."""
     got = read("sglang", lines(line()) + "{\n\n" + lines([1]) + '{"backend": "a", "backend": "b"}\n' + lines(line()))
