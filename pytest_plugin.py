@@ -29,7 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bench-only", action="store_true", help="The same, and run no other tests.")
     group.addoption("--bench-against", metavar="RUN", help="The same, and fail tests that are slower than in this run: a run "
                     "id, config or commit; `previous` for the run before of the same config.")  # fmt: skip
-    group.addoption("--bench-floor", metavar="SHARE", help="Smallest change that counts. [the project's, else 5%%]")
+    group.addoption(
+        "--bench-floor", metavar="SHARE", help="Smallest change that counts. [the project's for the test, else 3%%]"
+    )
     group.addoption("--bench-precision", metavar="SHARE", default="1%",
                     help="Half-width of the 95 %% interval of a time at which to stop. [1%%]")  # fmt: skip
     group.addoption(

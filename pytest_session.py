@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .warehouse.console.numbers import duration, ratio, share
+from .warehouse.console.numbers import change_of, duration, share
 from .warehouse.errors import BenchError
-from .warehouse.settings import DEFAULT, find_setting
 from .warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from .warehouse.recorder import Case, Run
 
 SUITE = "pytest"
-FLOOR = 0.05  # unless an option or the project says otherwise: a test is timed for a second
 PREVIOUS = "previous"
 
 
@@ -52,7 +50,7 @@ class Measurements:
         with _told_by_pytest():
             self.store = Store.find(self._options.bench_store)
             self._precision = share(self._options.bench_precision)
-            self._floor = _floor(self._options.bench_floor)
+            self._floor = share(self._options.bench_floor) if self._options.bench_floor else None
             against = self._options.bench_against
             self._base = self._base_named(against) if against not in (None, PREVIOUS) else None
             self.store.create()
@@ -170,7 +168,7 @@ class Measurements:
         rows = [row for row in rows if row["case_id"] in measured and row["ratio"] is not None]
         known = [row for row in rows if row["noise"] is not None]
         for row in rows:
-            text = f"{row['verdict']}: {ratio(row['ratio'], row['low'], row['high'])}, before {duration(row['base_value'])}"
+            text = f"{row['verdict']}: {change_of(row)}, before {duration(row['base_value'])}"
             self._judged[row["case_id"]] = row["verdict"] == "SLOWER", f"{text}; {row['reason']}"
         if unknown := len(rows) - len(known):
             self._sentences.append(
@@ -203,12 +201,6 @@ class Measurements:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store}. Every sample of it:")
         terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
-
-
-def _floor(text: str | None) -> float:
-    """The smallest change that counts: of the option, else of the project, else FLOOR."""
-    value, origin = find_setting("floor")
-    return share(text) if text else FLOOR if origin == DEFAULT else value
 
 
 def _failed(item: pytest.Item, text: str) -> pytest.TestReport:

@@ -36,7 +36,6 @@ from ..warehouse.console.options import (
     Values,
     command_line,
     format_option,
-    from_settings,
     notify,
     store_option,
 )
@@ -64,7 +63,7 @@ class Share(Option):
 
     def build(self, name: str, default: Any) -> click.Parameter:
         """The parameter of the command, which shows a default as a percentage."""
-        return super().build(name, f"{default:.0%}")
+        return super().build(name, default if default is None else f"{default:.0%}")
 
 
 Where = Annotated[
@@ -74,10 +73,10 @@ Where = Annotated[
     ),
 ]  # fmt: skip
 Floor = Annotated[
-    float,
+    float | None,
     Share(
-        "Smallest change that counts.", most=100, default=from_settings("floor"),
-        show_default=f"{SETTINGS['floor'].default:.0%}",
+        "Smallest change that counts.", most=100,
+        show_default=f"the project's for metric and case, else {SETTINGS['floor'].default:.0%}",
     ),
 ]  # fmt: skip
 AllRuns = Annotated[

@@ -1,6 +1,5 @@
 """The warehouse as a reader sees it: a read-only snapshot of the newest version."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,7 +10,7 @@ from .files import may_not_write
 from .load import load, load_apart, must_exist, rebuild
 from .log import EventLog
 from .log_files import counting_files
-from .settings import setting
+from .settings import DEFAULT, FloorRule, find_setting, regular, setting
 from .snapshot import attachment, connect, open_current, partly_loaded
 from .store import Store
 from .upkeep.healing import DamagedWarehouse, healing, is_damage, is_damaged, note, note_damage
@@ -58,6 +57,7 @@ class Warehouse:
                 note([f"what was recorded last is not in this answer: {error}"])
             connection = connect(store.database, config)
         _name_machines(connection)
+        _set_floors(connection)
         note(partly_loaded(connection))
         return cls(store, connection)
 
@@ -129,14 +129,26 @@ class Warehouse:
 
 def _name_machines(connection: "duckdb.DuckDBPyConnection") -> None:
     """Give the classes of machine the names of the project's settings, which no store holds."""
-    if names := [(name, _regular(pattern)) for name, patterns in setting("machines").items() for pattern in patterns]:
+    if names := [
+        (name, regular(pattern.lower())) for name, patterns in setting("machines").items() for pattern in patterns
+    ]:
         connection.execute("CREATE TEMP TABLE _machine_names (name VARCHAR, pattern VARCHAR)")
         connection.executemany("INSERT INTO _machine_names VALUES (?, ?)", names)
 
 
-def _regular(pattern: str) -> str:
-    """A pattern with * and ? as a regular expression."""
-    return "^" + "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern.lower()) + "$"
+def _set_floors(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Let comparisons take their smallest changes from the project's settings, which no store holds."""
+    usual, origin = find_setting("floor")
+    rules = [] if origin == DEFAULT else [FloorRule("*", "*", usual)]
+    if rules := [*rules, *setting("floors")]:
+        rules = rules[::-1]
+        columns = ([rule.metric for rule in rules], [rule.case for rule in rules])
+        patterns = [[None if pattern == "*" else regular(pattern) for pattern in column] for column in columns]
+        connection.execute(
+            "CREATE TEMP TABLE _floor_rules AS"
+            " SELECT ?::DOUBLE[] AS floors, ?::VARCHAR[] AS floor_metrics, ?::VARCHAR[] AS floor_names",
+            [[rule.floor for rule in rules], *patterns],
+        )
 
 
 def _opened_apart(store: Store, config: Mapping[str, Any] | None) -> "duckdb.DuckDBPyConnection":

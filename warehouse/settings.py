@@ -4,7 +4,6 @@ An option of a command counts before the environment, the environment before the
 The file is the nearest upward from the working directory that holds such settings.
 """
 
-import fnmatch
 import functools
 import os
 import re
@@ -23,6 +22,11 @@ STATISTICS = ("median", "mean", "minimum")
 DEFAULT = "default"
 
 
+def regular(pattern: str) -> str:
+    """A pattern with * and ? as a regular expression of a whole text."""
+    return "(?s)^" + "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern) + "$"
+
+
 @dataclass(frozen=True, slots=True)
 class FloorRule:
     """The smallest change that counts for some metrics and cases; both are patterns with * and ?."""
@@ -33,7 +37,7 @@ class FloorRule:
 
     def fits(self, metric: str, case: str) -> bool:
         """Whether the rule is about a metric of a case."""
-        return fnmatch.fnmatchcase(metric, self.metric) and fnmatch.fnmatchcase(case, self.case)
+        return all(re.match(regular(pattern), text) for pattern, text in ((self.metric, metric), (self.case, case)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ SETTINGS = {
         ProjectSetting("floor", "share", FLOOR, "Smallest change that counts, such as 3%.", _share, "BENCH_FLOOR"),
         ProjectSetting(
             "floors", "list of {metric, case, floor}", (),
-            "Floors of some metrics and cases, by patterns with * and ?; read and checked, verdicts do not use it yet.", _floors,
+            "Floors of some metrics and cases, by patterns with * and ?; the last that fits counts.", _floors,
         ),
         ProjectSetting(
             "metrics", "list of texts", (), "Metrics to compare and show. Without it all headline metrics.", _texts,
@@ -225,13 +229,14 @@ def setting(key: str) -> Any:
     return find_setting(key)[0]
 
 
-def floor_of(metric: str | None, case: str, usual: float | None = None) -> float:
+def floor_of(metric: str | None, case: str, default: float = FLOOR) -> float:
     """The smallest change that counts for a metric of a case, as a fraction.
 
     Args:
         metric: Its name; None for a case without numbers.
         case: Name of the case.
-        usual: What holds where no rule of `floors` fits; the setting `floor` if left out.
+        default: What holds where no rule of `floors` fits and the project sets no `floor`.
     """
     fitting = [rule.floor for rule in setting("floors") if rule.fits(metric or "", case)]
-    return fitting[-1] if fitting else setting("floor") if usual is None else usual
+    usual, origin = find_setting("floor")
+    return fitting[-1] if fitting else default if origin == DEFAULT else usual

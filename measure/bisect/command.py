@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...query.bisect.search import FLOOR
 from ...query.higher_rooms import higher_rooms
 from ...warehouse.console.options import Values, format_option, share_option, store_option
 from ...warehouse.console.tables import escape, write_rows
@@ -32,7 +33,8 @@ EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
 @click.option("--find", "finds", type=click.Choice(("change", "failure")), default="change", show_default=True,
               help="Find what changed the metric, or since when the measurement fails.")  # fmt: skip
 @share_option("--confidence", default="95%", help="Probability at which to stop.")
-@share_option("--floor", default="1%", most=100, help="Smallest change that counts.")
+@share_option("--floor", default=None, most=100,
+              help=f"Smallest change that counts.  [default: the project's for the metric, else {FLOOR:.0%}]")  # fmt: skip
 @click.option("--most", type=click.IntRange(1), default=MOST, show_default=True, help="Runs to stop at, sure or not.")
 @click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each tree.")
 @click.option("--bench-from", metavar="REV[:PATH]",
@@ -57,7 +59,7 @@ EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
 @store_option
 def command(
     commits: str | None, metric: str, phase: str, models: Sequence[str], backends: Sequence[str], finds: str, confidence: float,
-    floor: float, most: int, prepare: str | None, bench_from: str | None, from_regression: str | None, fleet: str | None,
+    floor: float | None, most: int, prepare: str | None, bench_from: str | None, from_regression: str | None, fleet: str | None,
     show: str | None, keep_builds: bool, seed: int, lock: str, fmt: str, store: Store,
 ) -> int:  # fmt: skip
     """Find the commit that made it slower, larger or fail, however noisy the runs are.
@@ -92,7 +94,10 @@ def command(
     plan = _plan(commits, words, prepare, bench_from)
     search, between, benchmark = plan
     from ...query.bisect.findings import BisectQuestion
+    from ...warehouse.settings import floor_of
 
+    case = chosen["models"][0] if len(chosen["models"]) == 1 else ""
+    floor = floor_of(chosen["metric"], case, FLOOR) if floor is None else floor
     question = BisectQuestion(
         search=search, good=between.commits[0], bad=between.commits[-1], commits=between.commits, unchanged=between.unchanged,
         measure=shell_words(words), finds=finds, confidence=confidence, floor=floor, **chosen,

@@ -40,7 +40,7 @@ BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 @store_option
 def command(
     words: str | None, against: str, target: str | None, rounds: int, prepare: str | None, results: Sequence[str], config: str,
-    comment: Path | None, floor: float, fail_on: str, lock: str, store: Store,
+    comment: Path | None, floor: float | None, fail_on: str, lock: str, store: Store,
 ) -> int:  # fmt: skip
     """Judge the commit that is checked out on whatever machine this job was given.
 
@@ -151,7 +151,7 @@ def _side(store: Store, name: str, known: set[str]) -> str:
     return name if not own & known else "+".join(sorted(own - known))
 
 
-def _judge(sides: Sequence[str], floor: float, fail_on: str, comment: Path | None, store: Store) -> int:
+def _judge(sides: Sequence[str], floor: float | None, fail_on: str, comment: Path | None, store: Store) -> int:
     """Compare, on stdout and in the file for the comment."""
     context = click.get_current_context()
     asked = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 
-from ...sql.rules import FDR, FLOOR
+from ...sql.rules import FDR
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
 from ...warehouse.errors import BenchError, Exit, NothingToShow
@@ -92,7 +92,7 @@ class Compare(Question["Comparison"]):
     backends: Backends = ()
     models: Models = ()
     where: Where = None
-    floor: Floor = FLOOR
+    floor: Floor = None
     fdr: Annotated[float, Share("False alarms to accept, of all alarms.", on=Surface.PEOPLE)] = FDR
     slo: Annotated[
         Sequence[str],

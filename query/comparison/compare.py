@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
-from ...sql.rules import FDR, FLOOR
+from ...sql.rules import FDR
 from ...warehouse.errors import Exit, UnknownName
 from ..filters import build_filter
 from . import environments
@@ -42,7 +42,6 @@ class Comparison:
 
     base: Side
     candidate: Side
-    floor: float
     rows: list[Row]
     unusual: list[Row]  # set apart because nobody named it: cold phases, other statistics, and what has no direction
     shifts: list[Row]  # what all cases of a metric share, one per metric × phase: rows of `shared_shifts`
@@ -58,7 +57,7 @@ def compare(
     base: Side,
     candidate: Side,
     *,
-    floor: float = FLOOR,
+    floor: float | None = None,
     fdr: float = FDR,
     where: Mapping[str, Sequence[str]] | None = None,
     across: bool = False,
@@ -71,7 +70,7 @@ def compare(
         warehouse: Where to look.
         base: The side to compare with.
         candidate: The side under judgement.
-        floor: Smallest change that counts, as a fraction.
+        floor: Smallest change that counts, as a fraction; None: what the project's settings say of metric and case.
         fdr: Share of false alarms to accept, of all alarms.
         where: column of `comparisons` -> values to keep; an empty list keeps all.
         across: Compare sides of different classes of machine as they stand.
@@ -100,7 +99,6 @@ def compare(
     return Comparison(
         base,
         candidate,
-        floor,
         rows=[row for row, usual in zip(rows, chosen, strict=True) if usual],
         unusual=[row for row, usual in zip(rows, chosen, strict=True) if not usual],
         shifts=[

@@ -163,11 +163,17 @@ def _of_one(comparison: Comparison, row: Row) -> str:
     what = f"{comparison.candidate.name}: {metric(row)}"
     change = change_of(row)
     if row["verdict"] == "SAME":
-        return f"{what} is the same within {100 * comparison.floor:g} %, {change or 'equal'}"
+        return f"{what} is the same within {_floors([row])}, {change or 'equal'}"
     if row["verdict"] == "UNSURE":
         return f"{what} may have changed or not, {change or row['reason']}"
     likely = "is likely" if row["verdict"].startswith("LIKELY") else "is"
     return f"{what} {likely} {change}" if change else f"{what} changed: {row['reason']}"
+
+
+def _floors(rows: Sequence[Row]) -> str:
+    """The smallest changes that count, of all of the rows: `3 %` or `1–10 %`."""
+    floors = sorted({row["floor"] for row in rows if row["floor"] is not None})
+    return "–".join(f"{100 * floor:g}" for floor in dict.fromkeys(floors[:1] + floors[-1:])) + " %"
 
 
 def _called(rows: Sequence[Row], called: str, count: int) -> str:
@@ -231,7 +237,7 @@ def _runs(side: Side) -> str:
 
 def _moved(comparison: Comparison) -> list[Row]:
     """The metrics of which all cases moved together, by the floor or more."""
-    return [row for row in comparison.shifts if abs(math.log(row["ratio"])) >= math.log1p(comparison.floor)]
+    return [row for row in comparison.shifts if abs(math.log(row["ratio"])) >= math.log1p(row["floor"])]
 
 
 def shifts(comparison: Comparison) -> Iterator[str]:
@@ -301,7 +307,7 @@ def document(comparison: Comparison, *, command: str) -> Document:
         Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
         _section(comparison, "unsure", f"Unsure: {len(unsure):,}", unsure,
                  sentences=shared if unsure and not changed else [], folded=True, command=everything),
-        _section(comparison, "same", f"The same within {100 * comparison.floor:g} %: {len(same):,}", same,
+        _section(comparison, "same", f"The same within {_floors(same)}: {len(same):,}", same,
                  sentences=shared if same and not (changed or unsure) else [], folded=True, command=everything),
         _environment(comparison, command),
     ]  # fmt: skip

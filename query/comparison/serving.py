@@ -58,7 +58,7 @@ def read_limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def compare_served(
-    warehouse: "Warehouse", base: Side, candidate: Side, limits: Mapping[str, float], *, floor: float, fdr: float,
+    warehouse: "Warehouse", base: Side, candidate: Side, limits: Mapping[str, float], *, floor: float | None, fdr: float,
     metrics: Sequence[str] = (),
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The rows of `serving_comparisons`, what got worse first.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import click
 
-from ...sql.rules import FDR, FLOOR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
+from ...sql.rules import FDR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
 from ...warehouse.console.numbers import amount, counted
@@ -98,7 +98,7 @@ class Regressions(Question[list[Row]]):
     last: Annotated[
         int, Option("Runs before to compare with.", "--window", on=Surface.PEOPLE, type=click.IntRange(1))
     ] = WINDOW
-    floor: Floor = FLOOR
+    floor: Floor = None
     fdr: Annotated[float, Share("False alarms to accept, of all alarms.", on=Surface.PEOPLE)] = FDR
     min_speedup: Annotated[float, Option("Flag a speedup that is newly below this.", on=Surface.PEOPLE, type=float)] = (
         MIN_SPEEDUP

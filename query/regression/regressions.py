@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
-from ...sql.rules import FDR, FLOOR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
+from ...sql.rules import FDR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
 from ..comparison.compare import LIKELY_WORSE, VERDICTS, WORSE
@@ -36,7 +36,7 @@ class RegressionRule:
     """When a difference counts: arguments of the macro `regression_findings`."""
 
     last: int = WINDOW  # runs of the baseline, at most
-    floor: float = FLOOR
+    floor: float | None = None  # None: what the project's settings say of metric and case
     fdr: float = FDR
 
 

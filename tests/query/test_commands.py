@@ -177,7 +177,7 @@ def test_a_view_is_described_column_by_column(bench: Bench, name: str) -> None:
 def test_a_macro_is_described_as_it_is_written(bench: Bench) -> None:
     """With what must be given, and the defaults of what may be."""
     assert bench("views", "comparisons").output.startswith(
-        "comparisons(base, candidate, floor := 0.03, fdr := 0.05, last := 20, across := false)\n"
+        "comparisons(base, candidate, floor := NULL, fdr := 0.05, last := 20, across := false)\n"
     )
 
 

@@ -97,7 +97,7 @@ def test_the_last_floor_that_fits_counts(project: Path) -> None:
     assert floor_of("rss_peak", "matmul") == 0.01
     assert floor_of("rss_peak", "io/read") == 0.1
     assert floor_of("latency", "matmul") == 0.05
-    assert floor_of("latency", "matmul", 0.2) == 0.2
+    assert floor_of("latency", "matmul", 0.2) == 0.05
 
 
 def test_a_store_of_the_project_holds_for_every_command(project: Path) -> None:

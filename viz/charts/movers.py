@@ -7,7 +7,6 @@ import click
 
 from ...query.comparison.sides import Side, find_sides
 from ...query.pasteable_sql import list_literal, text_literal
-from ...sql.rules import FLOOR
 from ...warehouse.console.declared import Backends, Models, Option, Suites
 from ...warehouse.console.numbers import amount, counted, ratio
 from ...warehouse.errors import NothingToShow, UnknownName
@@ -42,7 +41,10 @@ def draw(
     backends: Backends = (),
     models: Models = (),
     all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
-    floor: Annotated[float, Option("Smallest change that counts.", type=click.FloatRange(0))] = FLOOR,
+    floor: Annotated[
+        float | None,
+        Option("Smallest change that counts.  [default: the project's for metric and case]", type=click.FloatRange(0)),
+    ] = None,
     all_cases: Annotated[bool, Option("Draw the cases that are UNSURE or SAME, too.", "--all")] = False,
     title: Title = None,
     size: Size = None,
@@ -63,7 +65,8 @@ def draw(
     """
     notes: list[str] = []
     sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notes.append)
-    macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, floor := {floor!r}::DOUBLE)"
+    smallest = "NULL" if floor is None else repr(floor)
+    macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, floor := {smallest}::DOUBLE)"
     known = [
         name
         for (name,) in warehouse.rows(

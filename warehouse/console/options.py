@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..settings import SETTINGS, setting
+from ..settings import SETTINGS
 from ..store import Store
 from .completion import complete
 from .error_lines import choose_format_early, errors_option
@@ -230,11 +230,6 @@ def share_option(*names: str, default: str | None, most: float = 1, help: str) -
     )
 
 
-def from_settings(key: str) -> Callable[[], Any]:
-    """A default of an option: what the environment or the project's settings say."""
-    return lambda: setting(key)
-
-
 store_option: Callable[[Any], Any] = click.option(
     "--store",
     metavar="STORE",
@@ -244,10 +239,9 @@ store_option: Callable[[Any], Any] = click.option(
 )
 floor_option: Callable[[Any], Any] = click.option(
     "--floor",
-    type=lambda text: share(str(text), 100),
+    type=lambda text: share(text, 100),
     metavar="SHARE",
-    default=from_settings("floor"),
-    show_default=f"{SETTINGS['floor'].default:.0%}",
+    show_default=f"the project's for metric and case, else {SETTINGS['floor'].default:.0%}",
     help="Smallest change that counts.",
 )
 format_option: Callable[[Any], Any] = click.option(

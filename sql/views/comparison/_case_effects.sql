@@ -21,12 +21,14 @@ metric_samples AS (
 ),
 side_levels AS MATERIALIZED (
     SELECT
-        own.*, metric_id, usual_samples, usual_variance, CASE WHEN n >= 6 * runs THEN sampling * n / runs END AS sample_variance,
+        own.*, metric_id, usual_samples, usual_variance, _floor_of(floor, floors, floor_metrics, floor_names, own.metric, name) AS case_floor, CASE WHEN n >= 6 * runs THEN sampling * n / runs END AS sample_variance,
         _log_value(value, own.unit) AS level, CASE WHEN runs > 1 THEN len(xs) ELSE 0 END AS n_apart
     FROM side_values AS own
     JOIN metric_samples AS metrics
         ON own.pair = metrics.pair AND own.metric = metrics.metric AND own.phase IS NOT DISTINCT FROM metrics.phase
         AND own.unit IS NOT DISTINCT FROM metrics.unit
+    LEFT JOIN case_axes AS axes ON own.case_id = axes.case_id
+    CROSS JOIN _floor_rules
 ),
 run_deviations AS (
     SELECT
@@ -70,12 +72,13 @@ case_sides AS (
         coalesce(base.runs, 0) AS base_runs, coalesce(candidate.runs, 0) AS candidate_runs, base.n AS base_n,
         candidate.n AS candidate_n, candidate.level - base.level AS effect,
         CASE
-            WHEN candidate.fewest_tokens > base.most_tokens AND candidate.most_tokens / base.fewest_tokens >= 1 + floor
+            WHEN candidate.fewest_tokens > base.most_tokens AND candidate.most_tokens / base.fewest_tokens >= 1 + base.case_floor
                 THEN ln(candidate.most_tokens / base.fewest_tokens)
-            WHEN candidate.most_tokens < base.fewest_tokens AND base.most_tokens / candidate.fewest_tokens >= 1 + floor
+            WHEN candidate.most_tokens < base.fewest_tokens AND base.most_tokens / candidate.fewest_tokens >= 1 + base.case_floor
                 THEN ln(candidate.fewest_tokens / base.most_tokens)
             ELSE 0
         END AS size_effect, coalesce(base.metric_id, candidate.metric_id) AS metric_id,
+        coalesce(base.case_floor, candidate.case_floor) AS case_floor,
         candidate.first_place, coalesce(base.places, []) AS places, coalesce(base.raw_deviations, []) AS raw_deviations,
         greatest(
             base.sampling, coalesce(base.sample_variance, candidate.sample_variance, base.usual_variance) * base.runs / base.n
@@ -100,7 +103,7 @@ case_sides AS (
 good_places AS (
     SELECT
         *, list_max(list_transform(range(1, len(places) + 1), lambda i: CASE
-            WHEN raw_deviations[i] * sign(candidate_value - base_value) < greatest(ln(1 + floor), abs(effect) / 2) THEN places[i]
+            WHEN raw_deviations[i] * sign(candidate_value - base_value) < greatest(ln(1 + case_floor), abs(effect) / 2) THEN places[i]
         END)) AS good_place
     FROM case_sides
 ),
@@ -120,7 +123,7 @@ usual_runs AS (
 
 SELECT
     pair, series_id, case_id, metric, phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
-    effect, size_effect, own.metric_id, first_place,
+    effect, size_effect, own.metric_id, case_floor, first_place,
     CASE WHEN is_even THEN len(list_filter(usual, lambda i: abs(raw_deviations[i]) >= abs(effect))) / len(usual)::DOUBLE ELSE 0
         END AS tied,
     len(streak_places) AS streak, coalesce(list_min(streak_places), first_place) AS since_place, good_place, base_sampling,

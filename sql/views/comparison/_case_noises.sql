@@ -52,7 +52,7 @@ usual_spreads AS (
 own_variances AS (
     SELECT
         own.* EXCLUDE (own_degrees, deviations), own_degrees + coalesce(history_degrees, 0) AS all_degrees,
-        CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(least(floor, {floor}::DOUBLE) / 10, 2), (
+        CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(least(case_floor, {floor}::DOUBLE) / 10, 2), (
             coalesce(list_avg(list_transform(deviations, lambda x: least(x * x, 6.25::DOUBLE * usual_variance))) * len(deviations), 0)
                 / 0.9776::DOUBLE
             + coalesce(history_degrees * history, 0)

@@ -71,9 +71,9 @@ SELECT
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
-        WHEN NOT is_exact AND low >= -ln(1 + floor) AND high <= ln(1 + floor) AND NOT is_thin THEN 'SAME'
-        WHEN is_exact OR q <= 3 * fdr AND tied <= fdr AND abs(change) >= ln(1 + floor) OR _excludes(low, high, floor) THEN
-            CASE WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + floor)
+        WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
+        WHEN is_exact OR q <= 3 * fdr AND tied <= fdr AND abs(change) >= ln(1 + case_floor) OR _excludes(low, high, case_floor) THEN
+            CASE WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + case_floor)
                 OR is_assumed AND NOT is_thin AND NOT is_other_machine AND least(base_processes, candidate_processes) >= 3 THEN '' ELSE 'LIKELY ' END
             || _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'

@@ -23,7 +23,7 @@ SELECT
     phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
     candidate_value - base_value AS difference, exp(log_ratio) AS ratio, _finite(exp(log_low)) AS low, _finite(exp(log_high)) AS high,
     CASE WHEN shift <> 0 THEN _finite(exp(_gain(shift, better))) END AS shift,
-    detectable, noise, p, q, verdict,
+    case_floor AS floor, detectable, noise, p, q, verdict,
     CASE WHEN has_base AND has_candidate THEN _comparison_evidence(base_runs, candidate_runs, hosts, verdict, is_repeated) END
         AS evidence,
     concat_ws(
@@ -38,7 +38,7 @@ SELECT
             WHEN verdict IS NULL THEN printf('another statistic of %s', _measurement(metric))
             WHEN is_exact AND base_value = candidate_value THEN 'equal'
             WHEN is_exact THEN 'a count, exact'
-            WHEN verdict = 'SAME' THEN printf('within %g %%', 100 * floor)
+            WHEN verdict = 'SAME' THEN printf('within %g %%', 100 * case_floor)
             WHEN effect IS NULL THEN 'a value of 0 or less has no ratio'
             WHEN size_effect <> 0 AND verdict = 'UNSURE'
                 THEN printf('its steps have %.2f times the tokens: compare costs with bench cost-model', exp(size_effect))
@@ -46,9 +46,9 @@ SELECT
             WHEN is_assumed THEN _assumption(cases, session_reach, _assumed_reach(metric, phase, unit), base_processes, candidate_processes)
             WHEN p IS NULL THEN 'fewer than 6 samples on a side'
             WHEN verdict = 'UNSURE' AND tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
-            WHEN verdict = 'UNSURE' AND abs(change) > reach AND (abs(change) < ln(1 + floor) OR p > fdr)
-                THEN printf('a difference, but it may be less than %g %%', 100 * floor)
-            WHEN starts_with(verdict, 'LIKELY') OR verdict = 'UNSURE' AND abs(change) >= ln(1 + floor) AND p <= fdr
+            WHEN verdict = 'UNSURE' AND abs(change) > reach AND (abs(change) < ln(1 + case_floor) OR p > fdr)
+                THEN printf('a difference, but it may be less than %g %%', 100 * case_floor)
+            WHEN starts_with(verdict, 'LIKELY') OR verdict = 'UNSURE' AND abs(change) >= ln(1 + case_floor) AND p <= fdr
                 THEN format('chance alone does this to {} of {}, q = {:.2g}', coalesce(nullif(round(p * tests), 0), 1)::BIGINT, tests, q)
             WHEN verdict <> 'UNSURE' THEN CASE WHEN q < 0.001 THEN 'q below 0.001' ELSE format('q = {:.2g}', q) END
             WHEN detectable > 9 OR detectable IS NULL AND error > 0 THEN 'no difference found (smallest detectable: over 10x)'
@@ -58,7 +58,7 @@ SELECT
             THEN printf('noise of a run %.1f %%', 100 * noise) END,
         CASE WHEN candidate_runs > 1 AND size_effect = 0 AND abs(change) < 0.7::DOUBLE * abs(effect - numbers.shift)
             THEN 'its runs disagree' END,
-        CASE WHEN abs(numbers.shift) >= ln(1 + floor) AND has_base AND has_candidate AND NOT is_exact
+        CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND has_base AND has_candidate AND NOT is_exact
             THEN printf('beyond the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1)) END,
         CASE WHEN size_effect <> 0 AND verdict <> 'UNSURE'
             THEN printf('its steps have %.2f times the tokens', exp(size_effect)) END,

@@ -59,7 +59,7 @@ measured_sides AS (
         CASE WHEN is_exact THEN 0 ELSE effect - shift - change_low + shared_reach END AS below,
         CASE WHEN is_exact THEN 0 ELSE change_high - effect + shift + shared_reach END AS above,
         _finite(exp(reach + 0.8416212335729143::DOUBLE * error) - 1) AS detectable
-    FROM (SELECT *, CASE WHEN shift <> 0 AND is_other_machine THEN ln(3) WHEN abs(shift) >= ln(1 + floor) THEN coalesce(shift_reach, 0) ELSE 0 END AS shared_reach FROM side_values)
+    FROM (SELECT *, CASE WHEN shift <> 0 AND is_other_machine THEN ln(3) WHEN abs(shift) >= ln(1 + case_floor) THEN coalesce(shift_reach, 0) ELSE 0 END AS shared_reach FROM side_values)
 )
 
 SELECT

@@ -3,7 +3,7 @@
 -- run was disturbed; too wide if they are independent. Left out are cold and warm-up phases, metrics without a direction,
 -- extremes and spreads; `bench compare` keeps those that its options name.
 --
--- arguments: base, candidate, floor := {floor}
+-- arguments: base, candidate, floor := NULL
 --
 -- axes: value
 -- suite       VARCHAR    Suite of the workloads.

@@ -4,7 +4,7 @@
 -- `_case_errors`), and one rule says what changed (see `_case_verdicts`). Without a base, each candidate is compared with earlier
 -- runs of its own config and host, the last `last` of those that measured the case.
 --
--- arguments: base, candidate, floor := {floor}, fdr := {fdr}, last := {window}, across := false
+-- arguments: base, candidate, floor := NULL, fdr := {fdr}, last := {window}, across := false
 --
 -- config            VARCHAR  Config of the candidate; NULL where the base is given.
 -- host              VARCHAR  Its machine; NULL where the base is given or nobody said.
@@ -24,11 +24,13 @@
 -- high              DOUBLE   Upper end.
 -- shift             DOUBLE   Ratio that all cases of the metric share, which is taken out before the case is judged; NULL of
 --                            fewer than 20 cases (shared_shifts).
+-- floor             DOUBLE   Smallest change that counts, as a fraction: the argument, else what the project's settings say of the
+--                            metric and the case; NULL without numbers.
 -- detectable        DOUBLE   Smallest change, as a fraction, that an error of this size would show four times in five.
 -- noise             DOUBLE   Standard deviation of ln(value) from run to run, as used here; NULL unknown.
 -- p                 DOUBLE   Probability of so large a difference, either way, if there were none; NULL where sessions are assumed.
 -- q                 DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict           VARCHAR  FASTER or SLOWER (times and rates), BETTER or WORSE (all else): changed by `floor` or more, with q within
+-- verdict           VARCHAR  FASTER or SLOWER (times and rates), BETTER or WORSE (all else): changed by the floor or more, with q within
 --                            `fdr`. LIKELY before these: the interval excludes the floor, but how sessions differ was assumed, or
 --                            chance does as much to some of so many cases. SAME: the whole interval lies within the floor.
 --                            CHANGED: a count that differs, of which neither way is better. UNSURE: the interval holds both
@@ -44,5 +46,5 @@
 SELECT
     config, host, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
     unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, difference, ratio, low, high, shift,
-    detectable, noise, p, q, verdict, evidence, reason, base_status, candidate_status, is_headline
-FROM _compared_cases(base, candidate, last, floor, fdr, across)
+    judged.floor, detectable, noise, p, q, verdict, evidence, reason, base_status, candidate_status, is_headline
+FROM _compared_cases(base, candidate, last, floor, fdr, across) AS judged

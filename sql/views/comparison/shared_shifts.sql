@@ -3,7 +3,7 @@
 -- shift is judged by those of the runs before: their variance, moderated by a prior of 2 % that counts as 3 degrees of freedom,
 -- so that one run each shows a shift of a tenth or more. All candidates count as one run, because they share the machine.
 --
--- arguments: base, candidate, floor := {floor}, fdr := {fdr}, last := {window}
+-- arguments: base, candidate, floor := NULL, fdr := {fdr}, last := {window}
 --
 -- config    VARCHAR  Config of the candidate; NULL where the base is given.
 -- host      VARCHAR  Its machine; NULL where the base is given or nobody said.
@@ -13,8 +13,9 @@
 -- ratio     DOUBLE   Above 1 is better: base / candidate where lower is better, else candidate / base.
 -- low       DOUBLE   Lower end of its 95 % interval.
 -- high      DOUBLE   Upper end.
+-- floor     DOUBLE   Smallest change that counts, as a fraction: that of the case with the smallest.
 -- p         DOUBLE   Probability of so large a shift, either way, by chance.
--- verdict   VARCHAR  FASTER, SLOWER, BETTER, WORSE: by `floor` or more, and p within a fifth of `fdr`. SAME: the interval lies
+-- verdict   VARCHAR  FASTER, SLOWER, BETTER, WORSE: by the floor or more, and p within a fifth of `fdr`. SAME: the interval lies
 --                    within the floor. UNSURE: anything else.
 -- reason    VARCHAR  Why, in one line.
 WITH
@@ -28,7 +29,8 @@ pairs AS (
 metric_shifts AS (
     SELECT
         pair, metric, phase, unit, min(better) AS better, min(cases) AS cases, min(shift_runs) AS runs, min(shift) AS shift,
-        _gain(min(shift), min(better)) AS gain, min(shift_reach) AS reach, min(shift_p) AS p
+        _gain(min(shift), min(better)) AS gain, min(shift_reach) AS reach, min(shift_p) AS p,
+        min(case_floor) AS shift_floor
     FROM _case_errors(base, candidate, last, floor, false)
     WHERE cases >= 20
     GROUP BY pair, metric, phase, unit
@@ -37,6 +39,6 @@ metric_shifts AS (
 
 SELECT
     config, host, metric, phase, unit, better, cases, runs, exp(gain) AS ratio, exp(gain - reach) AS low, exp(gain + reach) AS high,
-    p, _shift_verdict(gain, reach, p, unit, floor, fdr) AS verdict, _shift_reason(shift, cases, p, runs) AS reason
+    shift_floor AS floor, p, _shift_verdict(gain, reach, p, unit, shift_floor, fdr) AS verdict, _shift_reason(shift, cases, p, runs) AS reason
 FROM metric_shifts
 JOIN pairs USING (pair)

@@ -30,6 +30,7 @@
 -- since_commit  VARCHAR  Commit it measured.
 -- good_commit   VARCHAR  Commit of the last run before it.
 -- is_known      BOOLEAN  Whether the judged value is at a level that the series knows.
+-- case_floor    DOUBLE   Smallest change that counts, as a fraction.
 -- is_judged     BOOLEAN  Whether the runs under judgement measured it, and one way is better: whether `regressions` shows it.
 -- log_shift     DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
 -- axes: shifts without shift
@@ -126,7 +127,7 @@ SELECT
     ) AS reason,
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,
     good.git_commit AS good_commit, is_known,
-    coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND is_headline AND metric <> 'accuracy_error', false) AS is_judged,
+    own.floor AS case_floor, coalesce(candidate_value IS NOT NULL AND better IS NOT NULL AND is_headline AND metric <> 'accuracy_error', false) AS is_judged,
     log_shift, cases, shift_reach, shift_p, shift_runs, is_moved_machine, machine_doubt
 FROM (
     SELECT
@@ -135,4 +136,4 @@ FROM (
             WHEN is_new_machine THEN printf('only %d earlier on %s: 3 are needed', here_before, machine)
         END AS machine_doubt
     FROM judged_values
-)
+) AS own

@@ -4,7 +4,7 @@
 -- spread holds whatever makes neighbouring runs alike; it is no smaller than that of independent runs, and no smaller in
 -- proportion than that of half of the metric's series. What all series share is taken out, of 20 or more.
 --
--- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}
+-- arguments: judged, last := {window}, floor := NULL, fdr := {fdr}
 --
 -- pair         BIGINT   Config and machine that are judged apart (see _comparison_sides).
 -- series_id    BIGINT   Case, metric, phase and unit in one (see _series_key).
@@ -17,13 +17,15 @@
 -- q            DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- since_place  BIGINT   Place in time of the first of the three beyond half of the change.
 -- good_place   BIGINT   Place of the run before it.
--- is_step      BOOLEAN  Whether it is one: `floor` or more, with q within `fdr`.
+-- is_step      BOOLEAN  Whether it is one: `floor` or more (_floor_of), with q within `fdr`.
 WITH
 halves AS (  -- the last two join the judged value
     SELECT
-        pair, series_id, metric_id, xs[1:len(xs) - 2] AS earlier, [xs[len(xs) - 1], xs[len(xs)], x] AS recent,
+        pair, series_id, metric_id, _floor_of(floor, floors, floor_metrics, floor_names, metric, name) AS case_floor, xs[1:len(xs) - 2] AS earlier, [xs[len(xs) - 1], xs[len(xs)], x] AS recent,
         list_concat(places[len(xs) - 2:len(xs)], [place]) AS recent_places
-    FROM _earlier_values(judged, last)
+    FROM _earlier_values(judged, last) AS earlier
+    LEFT JOIN case_axes AS axes ON earlier.case_id = axes.case_id
+    CROSS JOIN _floor_rules
     WHERE len(xs) >= 14 AND unit <> 'count'
 ),
 means AS (
@@ -88,6 +90,6 @@ SELECT
     pair, series_id, _finite(exp(list_median(means))) AS level, _finite(exp((recent[1] + recent[2] + recent[3]) / 3)) AS value, change,
     _t975(12) * error AS reach, len(earlier) AS runs, p, q, recent_places[first_beyond + 1] AS since_place,
     recent_places[first_beyond] AS good_place,
-    q <= fdr AND sign(typical_change) = sign(change) AND abs(change) >= ln(1 + floor)
-        AND abs(typical_change) >= ln(1 + floor) AND abs(change) > 1.1::DOUBLE * list_max(of_means) AS is_step
+    q <= fdr AND sign(typical_change) = sign(change) AND abs(change) >= ln(1 + case_floor)
+        AND abs(typical_change) >= ln(1 + case_floor) AND abs(change) > 1.1::DOUBLE * list_max(of_means) AS is_step
 FROM beginnings

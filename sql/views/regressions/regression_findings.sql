@@ -4,7 +4,7 @@
 -- it, and was within it in the run before, see `newly_flagged`) or coverage (a case that passed in the run before and in
 -- none of the judged runs, see `coverage_losses`).
 --
--- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}, min_speedup := {min_speedup}, max_compile_seconds := {max_compile_seconds}, min_compression := {min_compression}
+-- arguments: judged, last := {window}, floor := NULL, fdr := {fdr}, min_speedup := {min_speedup}, max_compile_seconds := {max_compile_seconds}, min_compression := {min_compression}
 --
 -- finding       VARCHAR    statistics, shift, suite, limit or coverage.
 -- config        VARCHAR    Config.
@@ -41,7 +41,7 @@ verdicts AS (SELECT * FROM judged_cases WHERE is_judged),
 metric_shifts AS (
     SELECT
         config, host, machine, metric, phase, unit, min(better) AS better, bool_or(is_moved_machine) AS is_moved_machine, min(shift_runs) AS runs, min(log_shift) AS shift,
-        min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, 
+        min(shift_reach) AS reach, min(shift_p) AS p, min(cases) AS cases, min(case_floor) AS shift_floor,
         _gain(min(log_shift), min(better)) AS gain
     FROM judged_cases
     WHERE cases >= 20
@@ -91,7 +91,7 @@ UNION ALL
 SELECT
     'shift', config, host, machine, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, metric, phase, unit, better, NULL, NULL,
     runs, NULL, NULL, exp(shift) - 1, exp(shift - reach) - 1, exp(shift + reach) - 1, NULL, p, NULL,
-    CASE WHEN is_moved_machine THEN 'UNSURE' ELSE _shift_verdict(gain, reach, p, unit, floor, fdr) END, NULL, NULL, NULL,
+    CASE WHEN is_moved_machine THEN 'UNSURE' ELSE _shift_verdict(gain, reach, p, unit, shift_floor, fdr) END, NULL, NULL, NULL,
     concat_ws(
         '; ', _shift_reason(shift, cases, p, runs), CASE WHEN is_moved_machine THEN 'no processor is known: it may be another machine' END
     ), NULL, NULL, NULL, NULL

@@ -3,7 +3,7 @@
 -- runs of the same config and class that measured the case, by the rule of `comparisons`. accuracy_error is not judged: it has
 -- its own tolerances.
 --
--- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}
+-- arguments: judged, last := {window}, floor := NULL, fdr := {fdr}
 --
 -- config        VARCHAR  Config.
 -- host          VARCHAR  Host; NULL where nobody said.

@@ -4,7 +4,7 @@
 -- variance, winsorised, moderated by a prior that counts as 3 degrees of freedom (2 %; 5 % for compile times). All judged reports count as
 -- one, because they share the machine.
 --
--- arguments: judged, last := {window}, floor := {floor}, fdr := {fdr}
+-- arguments: judged, last := {window}, floor := NULL, fdr := {fdr}
 --
 -- config        VARCHAR    Config.
 -- host          VARCHAR    Host; NULL where nobody said, or there are several.
@@ -21,7 +21,7 @@
 -- noise         DOUBLE     Standard deviation of ln(value) from report to report, moderated.
 -- p             DOUBLE     Probability that reports without a change differ as much.
 -- q             DOUBLE     Share of false alarms to expect if this row and all with a smaller p were called changed.
--- verdict       VARCHAR    By `floor` or more with q within half of `fdr`: FASTER or SLOWER (compile times), BETTER or WORSE (speedups),
+-- verdict       VARCHAR    By the floor or more with q within half of `fdr`: FASTER or SLOWER (compile times), BETTER or WORSE (speedups),
 --                          FIXED or BROKEN (pass rates). SAME: the interval lies within the floor. UNSURE: anything else.
 -- evidence      VARCHAR    Reports before and now.
 -- reason        VARCHAR    Why, in one line.
@@ -72,10 +72,11 @@ levels AS (  -- lists are newest first
 ),
 spreads AS (
     SELECT
-        *, x - level AS effect, n + 2 AS degrees,
+        * EXCLUDE (floors, floor_metrics, floor_names), x - level AS effect, n + 2 AS degrees, _floor_of(floor, floors, floor_metrics, floor_names, metric, suite) AS suite_floor,
         pow(CASE metric WHEN 'suite_compile_time' THEN 0.05 ELSE 0.02 END::DOUBLE, 2) AS prior,
         list_transform(xs, lambda x: pow(x - level, 2)) AS squares
     FROM levels
+    CROSS JOIN _floor_rules
 ),
 errors AS (  -- a report far out, or those after an earlier change, count as 2.5 standard deviations
     SELECT
@@ -102,13 +103,13 @@ verdicts AS (
     SELECT
         *,
         CASE
-            WHEN abs(effect) + reach <= ln(1 + floor) THEN 'SAME'
-            WHEN q > fdr / 2 OR abs(effect) < ln(1 + floor) THEN 'UNSURE'
+            WHEN abs(effect) + reach <= ln(1 + suite_floor) THEN 'SAME'
+            WHEN q > fdr / 2 OR abs(effect) < ln(1 + suite_floor) THEN 'UNSURE'
             WHEN metric = 'suite_compile_time' THEN CASE WHEN effect < 0 THEN 'FASTER' ELSE 'SLOWER' END
             WHEN metric = 'suite_pass_rate' THEN CASE WHEN effect > 0 THEN 'FIXED' ELSE 'BROKEN' END
             ELSE CASE WHEN effect > 0 THEN 'BETTER' ELSE 'WORSE' END
         END AS verdict,
-        list_transform(xs, lambda x: (x - level) * sign(effect) >= greatest(ln(1 + floor), abs(effect) / 2)) AS are_beyond
+        list_transform(xs, lambda x: (x - level) * sign(effect) >= greatest(ln(1 + suite_floor), abs(effect) / 2)) AS are_beyond
     FROM q_values
 ),
 beginnings AS (  -- the newest report before that is not beyond, where the suite moved

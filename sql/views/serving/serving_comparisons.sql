@@ -2,11 +2,11 @@
 -- Runs and requests of a side are put together as in `serving_metrics`: the error is by runs where a side has several of a case, else
 -- by blocks of time in its only run, which says nothing of how the next run would differ: where the other side has several runs, these
 -- tell it, if they differ more than the blocks say. The interval is that of the logarithm of the ratio, Student's t with the degrees of
--- freedom of Welch and Satterthwaite, or those of the runs where they stand for both sides. A change counts if it is as large as `floor`, 0.03
--- unless given, and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`. Where one side served nothing, which has
+-- freedom of Welch and Satterthwaite, or those of the runs where they stand for both sides. A change counts if it is as large as the
+-- `floor` (_floor_of), and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`. Where one side served nothing, which has
 -- no logarithm, p is that of the difference.
 --
--- arguments: base, candidate, ttft := NULL, tpot := NULL, e2e := NULL, floor := {floor}, fdr := {fdr}
+-- arguments: base, candidate, ttft := NULL, tpot := NULL, e2e := NULL, floor := NULL, fdr := {fdr}
 --
 -- case_id          VARCHAR  Case: the model with its load and settings.
 -- name             VARCHAR  Model.
@@ -59,10 +59,11 @@ effects AS (
         pow(other.error / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) AS candidate_own,
         CASE WHEN one.run_noise IS NULL THEN pow(other.run_noise / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) END AS base_lent,
         CASE WHEN other.run_noise IS NULL THEN pow(one.run_noise / CASE WHEN is_ratio THEN one.value ELSE 1 END, 2) END AS candidate_lent,
-        one.degrees AS base_degrees, other.degrees AS candidate_degrees,
+        _floor_of(floor, floors, floor_metrics, floor_names, one.metric, one.name) AS case_floor, one.degrees AS base_degrees, other.degrees AS candidate_degrees,
         one.evidence AS base_evidence, other.evidence AS candidate_evidence
     FROM side_values AS one
     JOIN side_values AS other ON one.case_id = other.case_id AND one.metric = other.metric
+    CROSS JOIN _floor_rules
     WHERE one.side = 'base' AND other.side = 'candidate'
 ),
 variances AS (
@@ -108,9 +109,9 @@ SELECT
     CASE WHEN is_ratio THEN exp(effect - _t975(degrees) * error) END AS low,
     CASE WHEN is_ratio THEN exp(effect + _t975(degrees) * error) END AS high, p, q,
     CASE
-        WHEN q <= fdr AND effect >= ln(1 + floor) THEN 'BETTER'
-        WHEN q <= fdr AND effect <= -ln(1 + floor) THEN 'WORSE'
-        WHEN abs(effect) + _t975(degrees) * error < ln(1 + floor) THEN 'SAME'
+        WHEN q <= fdr AND effect >= ln(1 + case_floor) THEN 'BETTER'
+        WHEN q <= fdr AND effect <= -ln(1 + case_floor) THEN 'WORSE'
+        WHEN abs(effect) + _t975(degrees) * error < ln(1 + case_floor) THEN 'SAME'
         ELSE 'UNSURE'
     END AS verdict, evidence
 FROM adjusted

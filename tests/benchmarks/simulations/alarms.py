@@ -18,11 +18,13 @@ import duckdb
 import numpy as np
 from bench import sql
 from bench.query.regression.regressions import RegressionRule
+from bench.sql.rules import FLOOR
 from scipy import special, stats
 
 from ..figures import Figures
 
 NIGHTS, SERIES, STEPPING = 150, 400, 4
+RULE = RegressionRule()
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -272,7 +274,7 @@ def oracle(world: World, night: Night, now: Array) -> Judgement:
     change = np.nanmean(now, axis=0) - world.night
     error = night.noise * np.sqrt(world.correlation + (1 - world.correlation) / runs)
     p = 2 * stats.norm.sf(np.abs(change) / error)
-    return _called(change, night.noise, p, RegressionRule())
+    return _called(change, night.noise, p, RULE)
 
 
 class SharedShift(NamedTuple):
@@ -283,7 +285,7 @@ class SharedShift(NamedTuple):
     called: bool
 
 
-def judge_shift(base: Array, candidate: Array, rule: RegressionRule = RegressionRule()) -> SharedShift:  # noqa: B008 (frozen)
+def judge_shift(base: Array, candidate: Array, rule: RegressionRule = RULE) -> SharedShift:
     """The macro `shared_shifts` once more, for one metric of 20 series or more; a test holds the two together."""
     levels = [np.log(np.nanmedian(runs, axis=0)) for runs in (base, candidate)]
     effect = levels[1] - levels[0]
@@ -297,7 +299,7 @@ def judge_shift(base: Array, candidate: Array, rule: RegressionRule = Regression
     between = (1.4826 * np.median(np.abs(effect - shift))) ** 2
     error = np.sqrt(variance * (1 + _of_median(len(base))) + between * _of_median(len(effect)))
     p = 2 * float(stats.t.sf(abs(shift) / error, 3 + degrees))
-    return SharedShift(shift, p, p <= rule.fdr / 5 and abs(shift) >= np.log1p(rule.floor))
+    return SharedShift(shift, p, p <= rule.fdr / 5 and abs(shift) >= np.log1p(FLOOR))
 
 
 def judge_suites(base: Array, candidate: Array, prior: float = 0.02) -> Judgement:
@@ -314,11 +316,11 @@ def judge_suites(base: Array, candidate: Array, prior: float = 0.02) -> Judgemen
     most = 6.25 * np.maximum(prior**2, 1.4826**2 * np.median(squares, axis=0))
     noise = np.sqrt((3 * prior**2 + np.minimum(squares, most).sum(axis=0) / 0.9776) / degrees)
     p = 2 * stats.t.sf(np.abs(change) / noise / np.sqrt(1 + _of_median(len(base))), degrees)
-    return _called(change, noise, p, RegressionRule(fdr=RegressionRule().fdr / 2))
+    return _called(change, noise, p, RegressionRule(fdr=RULE.fdr / 2))
 
 
 def judge(
-    base: Array, candidate: Array, rule: RegressionRule = RegressionRule(), *, is_history: bool = True  # noqa: B008 (frozen)
+    base: Array, candidate: Array, rule: RegressionRule = RULE, *, is_history: bool = True
 ) -> Judgement:  # fmt: skip
     """The macro `_case_verdicts` once more, for one metric; a test holds the two together.
 
@@ -342,10 +344,10 @@ def judge(
     deviations = raw - np.array([_run_shift(run) for run in raw])[:, None]
     distances = np.abs(base - level)
     even = (np.median(distances, axis=0) == 0) & (n > 1)
-    beyond = (base - level) * np.sign(effect) >= np.maximum(np.log1p(rule.floor), np.abs(effect) / 2)
+    beyond = (base - level) * np.sign(effect) >= np.maximum(np.log1p(FLOOR), np.abs(effect) / 2)
     streak = np.cumprod(beyond[::-1], axis=0)[::-1].astype(bool) & even & is_history
     deviations[:n][streak] = np.nan
-    own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0) - streak.sum(axis=0), rule.floor)
+    own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0) - streak.sum(axis=0), FLOOR)
     if not degrees.any():
         return _assumed(effect - shift, rule)
     variance, degrees = _moderated(own, degrees)
@@ -376,8 +378,8 @@ def judge(
 def _called(change: Array, noise: Array, p: Array, rule: RegressionRule, nearest: Array | float = 0.0) -> Judgement:
     """What is called; `nearest` is the end of the interval that is nearest to no change, as a distance from it."""
     q = stats.false_discovery_control(p)
-    called = (q <= rule.fdr) & (np.abs(change) >= np.log1p(rule.floor))
-    likely = (nearest > np.log1p(rule.floor)) | (q <= 3 * rule.fdr) & (np.abs(change) >= np.log1p(rule.floor))
+    called = (q <= rule.fdr) & (np.abs(change) >= np.log1p(FLOOR))
+    likely = (nearest > np.log1p(FLOOR)) | (q <= 3 * rule.fdr) & (np.abs(change) >= np.log1p(FLOOR))
     return Judgement(change, noise, p, q, called, ~called & likely)
 
 
@@ -401,7 +403,7 @@ def _assumed(change: Array, rule: RegressionRule) -> Judgement:
         spread = 1.513 * np.median(distances[distances <= 2.5 * usual])
         reach = max(reach, stats.t.ppf(0.975, 0.3 * (cases - 1)) * spread)
     unknown, never = np.full(cases, np.nan), np.zeros(cases, dtype=bool)
-    return Judgement(change, unknown, unknown, unknown, never, np.abs(change) - reach > np.log1p(rule.floor))
+    return Judgement(change, unknown, unknown, unknown, never, np.abs(change) - reach > np.log1p(FLOOR))
 
 
 def _run_shift(deviations: Array) -> float:
