@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.options import spell_values
 from .ask import ask
+from .axes import AXES, MODEL_HEADINGS
 from .comparison import environments
 from .comparison.compare import VERDICTS
 from .comparison.render import metric, why
@@ -25,11 +26,8 @@ HISTORY = 10  # runs
 # of what the parts of a report measured, that which counts
 OF_PARTS = "ANTI JOIN _superseded_cases USING (run_id, case_id) WHERE list_contains(?::VARCHAR[], run_id)"
 DEBUGGING = ("eager", "aot_eager")  # backends that are no candidates: nobody waits for them to be fast
-_AXES = (
-    TableColumn("suite"), TableColumn("model"), TableColumn("mode"), TableColumn("device"),
-    TableColumn("dtype"), TableColumn("backend"),
-    TableColumn("batch", "count"), TableColumn("length", "count"), TableColumn("parameters"),
-)  # fmt: skip
+_COUNTS = ("batch", "length")
+_AXES = tuple(TableColumn(name, "count") if name in _COUNTS else TableColumn(name) for name in MODEL_HEADINGS.values())
 _NAMES = {column.name for column in _AXES} - {"model"}
 _KIND_OF_UNIT = {"ns": "duration", "bytes": "bytes", "count": "count", "ratio": "ratio", "s": "seconds"}
 
@@ -117,7 +115,7 @@ def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope
         kind = TableColumn("", _KIND_OF_UNIT.get(str(row.get("unit")), "number"))
         before, now = kind.shown(row.get("baseline")), kind.shown(row.get("value"))
         since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
-        axes = [regressions.axis_text(row, axis) for axis in regressions.AXES]
+        axes = [regressions.axis_text(row, axis) for axis in AXES]
         low, high, reasons = row.get("low"), row.get("high"), why(row)
         if "folded" in row:  # of the cases that changed least and most, which is no interval
             reasons = [f"{low:+.1%} to {high:+.1%}", *reasons] if low is not None and high is not None else reasons
@@ -163,7 +161,7 @@ def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], 
     for row in found:
         kind = TableColumn("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
         values = [kind.shown(row[key]) or None for key in ("base_value", "candidate_value")]
-        axes = [row[axis] for axis in regressions.AXES]
+        axes = [row[axis] for axis in AXES]
         rows.append(
             [row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], "; ".join(why(row))]
         )

@@ -12,9 +12,10 @@ A file begins with a comment of paragraphs, separated by empty `--` lines:
     -- speedup   DOUBLE   eager median / backend median; > 1 is faster,      and columns with their type and meaning;
     --                    NULL where either failed.                          indented lines continue one
 
-and the rest is one SELECT. A file without columns whose doc begins "One value" is a scalar macro: the rest is an
-expression. What it needs more than once it names by a lambda over a list of one; a subquery would be joined back row by
-row, at ten times the price. A name that begins with `_` is a step which only other views read.
+and the rest is one SELECT, in which `{axes}` stands for the axes of a case and `{own.axes}` for those of a table. A
+file without columns whose doc begins "One value" is a scalar macro: the rest is an expression. What it needs more
+than once it names by a lambda over a list of one; a subquery would be joined back row by row, at ten times the price.
+A name that begins with `_` is a step which only other views read.
 
 A word means one thing in all files. `side` is base or candidate. `mean` is an arithmetic mean; a geometric one is a `speedup`,
 or a `geomean`. `passing` says of a case whether it passes, and of a group how many do. `n` counts what a number is taken over,
@@ -37,6 +38,7 @@ from .rules import with_rules
 
 _COLUMN = re.compile(r"(\w+)\s{2,}([A-Z]+(?:\[\])?)\s{2,}(\S.*)")  # name, type, meaning
 _GROUP = re.compile(r"(\w+)(?: without ([\w ]+))?")
+_AXES = re.compile(r"\{(\w*\.?)axes\}")
 # what is read or called; comments and texts are passed over
 _READ = re.compile(r"--.*|'[^']*'|(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")
 _STEP = re.compile(r"(?:\bWITH|,)\s+(\w+) AS (?:MATERIALIZED )?\(")
@@ -135,6 +137,17 @@ def digest() -> str:
 
 
 @functools.cache
+def case_axes() -> tuple[str, ...]:
+    """The axes of a case, in order: the columns of the group `case` but the two checksums."""
+    return tuple(name for name in axes()["case"] if name not in ("case_id", "work_hash"))
+
+
+def _rendered(text: str) -> str:
+    """The text of an SQL file with the values of rules in place of `{floor}`, and columns in place of `{axes}`, `{own.axes}`."""
+    return _AXES.sub(lambda match: ", ".join(f"{match[1]}{axis}" for axis in case_axes()), with_rules(text))
+
+
+@functools.cache
 def _files(folder: str) -> dict[str, str]:
     """The text of every SQL file by name, from a folder and the folders in it."""
     found: dict[str, str] = {}
@@ -144,7 +157,7 @@ def _files(folder: str) -> dict[str, str]:
             if entry.is_dir():
                 ahead.append(entry)
             elif entry.name.endswith(".sql"):
-                found[entry.name.removesuffix(".sql")] = with_rules(entry.read_text(encoding="utf-8"))
+                found[entry.name.removesuffix(".sql")] = _rendered(entry.read_text(encoding="utf-8"))
     return dict(sorted(found.items()))
 
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ...query.axes import WORK_AXES
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.settings import setting
 from ..readers.units import PERCENT, unit_of
 from .columns import measure_of
 
-AXES = ("name", "suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
+AXES = ("name", *(axis for axis in WORK_AXES if axis != "name"))
 OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
 OF_ROW = ("time", "status", "reason")
 OF_RUN = ("run", "commit", "branch", "host", "config")

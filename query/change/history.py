@@ -10,6 +10,7 @@ from ... import sql
 from ...sql.rules import FDR
 from ...warehouse.errors import UnknownName
 from ..ask import Answer, ask
+from ..axes import AXES
 from ..filters import build_filter
 from .changepoints import LEAST_RUNS, SIGNIFICANCE, examine
 from .incidents import count_cases, find_incidents, order_runs
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 LABELS = (
-    "config", "machine", "case_id", "suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length",
-    "parameters", "metric", "phase", "unit", "better",
+    "config", "machine", "case_id", *AXES, "metric", "phase", "unit", "better",
 )  # fmt: skip
 MIN_MAGNITUDE = 0.01  # default of `bench history --min-magnitude`
 USUAL = "coalesce(phase NOT IN ('cold', 'warmup'), true)"  # what is judged where no metric is named

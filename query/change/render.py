@@ -9,7 +9,8 @@ from typing import Any
 
 from ...warehouse.console.numbers import amount, counted, ratio, times
 from ...warehouse.console.tables import escape, shorten
-from ..comparison.render import AXES, metric, value_text
+from ..axes import MODEL_HEADINGS
+from ..comparison.render import metric, value_text
 from .changepoints import LEAST_RUNS
 from .history import SERIES, History, Row, Series
 from .levels import ChangePoint
@@ -28,7 +29,11 @@ WHERE = 18  # characters of the suite or the model of an incident
 # Columns of a table that may go where there is no room, the first ones first.
 SPARE = ("besides", "confidence", "commits", "history")
 SPARE_OF_INCIDENTS = ("from", "to", "commits")
-SHARED_BY_VALUES = ("config", *AXES.values(), "metric")  # columns of the values that are said once if all are equal
+SHARED_BY_VALUES = (
+    "config",
+    *MODEL_HEADINGS.values(),
+    "metric",
+)  # columns of the values that are said once if all are equal
 PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
 
 
@@ -125,7 +130,11 @@ def _legend(marks: str) -> list[str]:
 
 def _title(series: Series) -> str:
     labels = series.labels
-    axes = [f"{AXES[axis]} {labels[axis]}" for axis in ("batch_size", "sequence_length") if labels[axis] is not None]
+    axes = [
+        f"{MODEL_HEADINGS[axis]} {labels[axis]}"
+        for axis in ("batch_size", "sequence_length")
+        if labels[axis] is not None
+    ]
     words = [labels[axis] for axis in ("name", "mode", "backend", "parameters")]
     return escape(f"{metric(labels)} of {' '.join(str(word) for word in (*words, *axes) if word)} ({labels['config']})")
 
@@ -172,7 +181,8 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
         for one, changes in zip(history.series, history.changes, strict=True)
     }
     columns = [
-        "incident", "verdict", *(AXES.get(axis, axis) for axis in axes), "metric", "kind", "since", "commits", "before", "after",
+        "incident", "verdict", *(MODEL_HEADINGS.get(axis, axis) for axis in axes), "metric", "kind", "since", "commits",
+        "before", "after",
         "change", "confidence", "besides", "history",
     ]  # fmt: skip
     rows = [
@@ -198,10 +208,22 @@ def _level(row: Row, which: str) -> str:
 
 def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """The rows of `history.values` as a table."""
-    columns = ["config", *AXES.values(), "metric", "began", "run", "commit", "value", "low", "high", "n", "status"]
+    columns = [
+        "config",
+        *MODEL_HEADINGS.values(),
+        "metric",
+        "began",
+        "run",
+        "commit",
+        "value",
+        "low",
+        "high",
+        "n",
+        "status",
+    ]
     shown = [
         [
-            row["config"], *(value_text(row[axis]) for axis in AXES), metric(row),
+            row["config"], *(value_text(row[axis]) for axis in MODEL_HEADINGS), metric(row),
             row["began_at"] and row["began_at"].replace(microsecond=0), row["run_id"][:13],
             row["git_commit"] and row["git_commit"][:DIGITS],
             *(None if row[key] is None else amount(row[key], row["unit"]) for key in ("value", "low", "high")),
@@ -226,7 +248,11 @@ def _labels(history: History) -> Sequence[Row]:
 def _varying(history: History) -> list[str]:
     """The axes in which the rows of the table differ, and the model."""
     rows = _labels(history)
-    return [axis for axis in ("config", "machine", *AXES) if axis == "name" or len({row[axis] for row in rows}) > 1]
+    return [
+        axis
+        for axis in ("config", "machine", *MODEL_HEADINGS)
+        if axis == "name" or len({row[axis] for row in rows}) > 1
+    ]
 
 
 def _key(labels: Row) -> tuple[Any, ...]:
@@ -272,7 +298,9 @@ def sentences(
     `members` the table has the changes, not the incidents.
     """
     varying, first = _varying(history), _labels(history)[0]
-    shared = {AXES.get(axis, axis): first[axis] for axis in ("config", *AXES) if axis not in varying}
+    shared = {
+        MODEL_HEADINGS.get(axis, axis): first[axis] for axis in ("config", *MODEL_HEADINGS) if axis not in varying
+    }
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"
     kinds = Counter(row["kind"] for row in history.rows)

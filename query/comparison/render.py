@@ -8,16 +8,13 @@ from typing import Any
 
 from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, ratio, times
 from ...warehouse.errors import Exit
+from ..axes import MODEL_HEADINGS
 from ..document import Document, Section, Table, TableColumn
 from ..pasteable_sql import list_literal
 from . import environments
 from .compare import CHANGES, VERDICTS, Comparison, Row, exit_code, is_lost
 from .sides import Side
 
-AXES = {
-    "suite": "suite", "name": "model", "mode": "mode", "device": "device", "dtype": "dtype", "backend": "backend",
-    "batch_size": "batch", "sequence_length": "length", "parameters": "parameters",
-}  # fmt: skip
 SPARE = ("difference",)  # columns of a table that may go where there is no room
 MOST_ROWS = {"SAME": 0, "UNSURE": 10}  # of a verdict that a table shows: those of the largest ratios
 NAMED = 3  # cases that a sentence names
@@ -57,7 +54,16 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
 def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that all cases share, and reasons that hold for all, are for `sentences`."""
     axes, common = _varying(comparison), _common(comparison)
-    columns = [*(AXES[axis] for axis in axes), "metric", "base", "candidate", "difference", "change", "verdict", "why"]
+    columns = [
+        *(MODEL_HEADINGS[axis] for axis in axes),
+        "metric",
+        "base",
+        "candidate",
+        "difference",
+        "change",
+        "verdict",
+        "why",
+    ]
     return columns, [
         [
             *(value_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
@@ -71,7 +77,7 @@ def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list
 
 def _varying(comparison: Comparison) -> list[str]:
     """The axes in which cases differ; of a single case its model."""
-    return [axis for axis in AXES if len({row[axis] for row in comparison.rows}) > 1] or ["name"]
+    return [axis for axis in MODEL_HEADINGS if len({row[axis] for row in comparison.rows}) > 1] or ["name"]
 
 
 def members(count: int, names: Sequence[str]) -> str:
@@ -222,7 +228,9 @@ def _hidden_unsure(comparison: Comparison) -> Iterator[str]:
 def _shared(comparison: Comparison) -> Iterator[str]:
     """The axes that are equal in all rows, which the table therefore leaves out."""
     varying = _varying(comparison)
-    shared = {AXES[axis]: row[axis] for row in comparison.rows[:1] for axis in AXES if axis not in varying}
+    shared = {
+        MODEL_HEADINGS[axis]: row[axis] for row in comparison.rows[:1] for axis in MODEL_HEADINGS if axis not in varying
+    }
     if texts := [f"{name} {value_text(value)}" for name, value in shared.items() if value is not None]:
         yield f"all cases: {', '.join(texts)}"
     if common := _common(comparison):
@@ -250,7 +258,7 @@ def shifts(comparison: Comparison) -> Iterator[str]:
 def crossovers(comparison: Comparison) -> Iterator[str]:
     """A sentence for each sweep with a crossover: `b is faster from batch_size 48 on (95 % 32–64): softmax`."""
     sweeps = comparison.crossovers
-    told = [axis for axis in AXES if len({row[axis] for row in sweeps}) > 1]
+    told = [axis for axis in MODEL_HEADINGS if len({row[axis] for row in sweeps}) > 1]
     metrics = len({metric(row) for row in sweeps}) > 1
     for row in sweeps[:SENTENCES]:
         parts = [f"{value_text(row[axis])}" for axis in told if row[axis] is not None]

@@ -5,16 +5,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, counted, ratio, times
+from ..axes import BACKEND_LAST, HEADINGS
 from ..tables import select
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-AXES = (
-    "config", "suite", "name", "mode", "device", "dtype", "batch_size AS batch", "sequence_length AS length", "parameters",
-    "backend",
-)  # fmt: skip
-FOR_PEOPLE = (*AXES, "baseline_ns", "candidate_ns", "speedup", "low", "high", "n", "p", "status", "accuracy", "passing")
+LABELS = ("config", *BACKEND_LAST)
+FOR_PEOPLE = (
+    *LABELS,
+    "baseline_ns",
+    "candidate_ns",
+    "speedup",
+    "low",
+    "high",
+    "n",
+    "p",
+    "status",
+    "accuracy",
+    "passing",
+)
 NAMED = 3  # cases left out that a sentence names
 
 SPARE = ("baseline", "candidate")  # columns of a table that may go where there is no room
@@ -22,8 +32,8 @@ SPARE = ("baseline", "candidate")  # columns of a table that may go where there 
 
 def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
     """Rows of FOR_PEOPLE as a table without empty axes; each ratio is a text with its interval."""
-    width = len(AXES)
-    names = [axis.rpartition(" ")[2] for axis in AXES]
+    width = len(LABELS)
+    names = [HEADINGS.get(axis, axis) for axis in LABELS]
     keep = [i for i in range(width) if any(row[i] is not None for row in rows)]
     columns = [names[i] for i in keep] + ["baseline", "candidate", "speedup", "status"]
     out = []

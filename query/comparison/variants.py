@@ -11,12 +11,12 @@ from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.schema import literal, quote
 from ...warehouse.snapshot import empty
 from ...warehouse.views import compute_derived
+from ..axes import AXES, WORK_AXES
 from .sides import Side, runs_of
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
 OF_CASES = ("cases", "outcomes", "timings", "memory_samples", "metrics")  # event tables that are split
 HISTORY = 50  # newest runs of a config that tell how its runs vary, as in run_noise
 SPLIT = "variants"  # the database that holds the split runs
@@ -76,11 +76,11 @@ def said_of(base: Side, candidate: Side) -> str | None:
 
 def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: list[str], place: str) -> None:
     """Raise UnknownName unless cases of the runs have the column, and each value."""
-    if column not in AXES:
+    if column not in WORK_AXES:
         query = "SELECT DISTINCT unnest(json_keys(parameters)) FROM cases WHERE list_contains(?::VARCHAR[], run_id) ORDER BY 1"
         keys = [key for (key,) in warehouse.rows(query, [runs])]
         if column not in keys:
-            raise UnknownName("column", column, [*keys, *AXES], where=f"the cases of {place}")
+            raise UnknownName("column", column, [*keys, *WORK_AXES], where=f"the cases of {place}")
     expression, parameters = _value(column)
     known = warehouse.rows(
         f"SELECT DISTINCT {expression} AS value FROM cases"
@@ -94,7 +94,7 @@ def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: lis
 
 def _value(column: str) -> tuple[str, dict[str, str]]:
     """A column of `cases` as SQL, a text, with the parameters it takes."""
-    if column in AXES:
+    if column in WORK_AXES:
         return f"{quote(column)}::VARCHAR", {}
     pointer = "/" + column.replace("~", "~0").replace("/", "~1")
     return "json_extract_string(parameters, $pointer::VARCHAR)", {"pointer": pointer}
@@ -114,12 +114,12 @@ def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: l
     expression, parameters = _value(column)
     if column == "name":  # each case has one
         without, parameters = "$both::VARCHAR AS name", {"both": " → ".join(values)}
-    elif column in AXES:
+    elif column in WORK_AXES:
         without = f"NULL AS {quote(column)}"
     else:
         without = "nullif(json_merge_patch(parameters, $patch::JSON), '{}') AS parameters"
         parameters["patch"] = json.dumps({column: None})
-    axes = ", ".join((*map(quote, AXES), "parameters"))
+    axes = ", ".join(map(quote, AXES))
     execute(
         f"CREATE OR REPLACE TEMP TABLE _split_cases AS SELECT run_id, case_id, value, {axes},"
         f" substr(sha256(to_json([{', '.join(f'{axis}::VARCHAR' for axis in axes.split(', '))}])), 1, 16) AS split_id"

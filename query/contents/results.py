@@ -9,6 +9,7 @@ from ... import sql
 from ...warehouse.console.numbers import JSON_MARKS, amount, counted, interval, percent
 from ...warehouse.errors import UnknownName
 from ...warehouse.settings import setting
+from ..axes import HEADINGS, WORK_AXES
 from ..filters import build_filter
 from ..resolve import check_values
 
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 Row = dict[str, Any]
-AXES = {
-    "config": "config", "run_id": "run", "suite": "suite", "name": "name", "mode": "mode", "device": "device", "dtype": "dtype",
-    "backend": "backend", "batch_size": "batch", "sequence_length": "length",
-}  # fmt: skip
-TOLD_ONCE = (*AXES.values(), "metric", "n", "status")  # if equal, beside parameters
+LABELS = {"config": "config", "run_id": "run", **{axis: HEADINGS[axis] for axis in WORK_AXES}}  # column -> heading
+TOLD_ONCE = (*LABELS.values(), "metric", "n", "status")  # if equal, beside parameters
 SPARE = ("dtype", "device", "mode", "suite", "run", "spread", "n", "metric")  # may go where there is no room
 COLUMNS = {
     *TOLD_ONCE,
@@ -113,7 +111,7 @@ def render(found: RunResults) -> tuple[list[str], list[list[Any]], list[str]]:
     statistic = setting("headline")
     value = STATISTICS[statistic]
     runs = len({row["run_id"] for row in found.rows})
-    axes = {axis: name for axis, name in AXES.items() if runs > 1 or axis not in ("config", "run_id")}
+    axes = {axis: name for axis, name in LABELS.items() if runs > 1 or axis not in ("config", "run_id")}
     given = [json.loads(row["parameters"] or "{}") for row in found.rows]
     parameters = {
         f"{key} (parameter)" if key in COLUMNS else key: [_plain(each.get(key)) for each in given]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ...warehouse.store import Notify
+from ..axes import BACKEND_LAST
 from ..comparison.environments import facts
 from ..comparison.sides import Side, find_sides
 from ..pasteable_sql import among
@@ -28,7 +29,7 @@ MACHINE = ("cpu", "logical_cores", "gpus", "os", "python", "torch")
 LISTED = 16  # cases that an error names
 
 # What has figures: cases, the bins of a scheduler's steps, and the run as a whole.
-_AXES = "mode, device, dtype, batch_size, sequence_length, parameters, backend"
+_AXES = ", ".join(axis for axis in BACKEND_LAST if axis not in ("suite", "name"))
 _ANNOUNCED = f"""(
     SELECT run_id, case_id, name, {_AXES} FROM cases
     UNION

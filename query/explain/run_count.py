@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 from ...sql.rules import ALPHA, FLOOR
 from ...warehouse.console.numbers import counted, span
 from ...warehouse.errors import BenchError, Exit
+from ..axes import BACKEND_LAST, HEADINGS
 from ..filters import build_filter
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 GROUP = ("config", "host", "metric", "phase", "unit")  # what one comparison judges together
-AXES = {  # column -> heading
-    "config": "config", "host": "host", "suite": "suite", "name": "name", "mode": "mode", "device": "device",
-    "dtype": "dtype", "batch_size": "batch", "sequence_length": "length", "parameters": "parameters",
-    "backend": "backend", "metric": "metric",
-}  # fmt: skip
+LABELS = ("config", "host", *BACKEND_LAST, "metric")
 USUAL = "latency"  # what is planned for where it is measured
 FIRST = "bench measure models --quick"
 
@@ -69,7 +66,7 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
         {column: values for column, values in where.items() if column != "host"},
         place="the store",
     )
-    order = ", ".join((*GROUP, *AXES, "case_id"))
+    order = ", ".join((*GROUP, *LABELS, "case_id"))
     found: list[Row] = list(
         warehouse.dicts(
             f"FROM {plan.sql} WHERE coalesce(phase, 'steady') = 'steady' AND {hosts.condition} AND {cases.condition}"
@@ -89,9 +86,16 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
 def render(found: Sequence[Row], plan: DetectionGoal) -> tuple[list[str], list[list[Any]]]:
     """The cases whose noise is known as a table for people; axes nobody set are left out."""
     known = [row for row in found if row["noise"] is not None]
-    axes = [axis for axis in AXES if any(row[axis] is not None for row in known)]
+    axes = [axis for axis in LABELS if any(row[axis] is not None for row in known)]
     runs = f"runs for {percent(plan.effect)}"
-    columns = [*(AXES[axis] for axis in axes), "seen", "noise", "within run", runs, f"{_runs(plan.runs)} see"]
+    columns = [
+        *(HEADINGS.get(axis, axis) for axis in axes),
+        "seen",
+        "noise",
+        "within run",
+        runs,
+        f"{_runs(plan.runs)} see",
+    ]
     return columns, [
         [
             *(row[axis] for axis in axes), row["runs_seen"], percent(row["noise"]), percent(row["sampling_noise"]),

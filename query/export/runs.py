@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...warehouse.events import LARGEST
 from ..ask import ask
+from ..axes import WORK_AXES
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-AXES = ("suite", "mode", "device", "dtype", "backend", "batch_size", "sequence_length")
+LABELS = tuple(axis for axis in WORK_AXES if axis != "name")
 WORD = re.compile(r"[\w.]+")
 SHOWN = 5  # metrics that are named
 OTHER_METRICS = "values of other metrics"
@@ -139,7 +140,7 @@ def _rows(warehouse: "Warehouse", view: str, run_id: str, order: str = "ALL") ->
 
 def _case(row: dict[str, Any]) -> ExportedCase:
     return ExportedCase(
-        name=row["name"], axes={axis: row[axis] for axis in AXES if row[axis] is not None},
+        name=row["name"], axes={axis: row[axis] for axis in LABELS if row[axis] is not None},
         parameters=json.loads(row["parameters"] or "{}"), status=row["status"], failed=row["failed"],
         reason=row["reason"] or row["message"], exit_code=row["exit_code"],
     )  # fmt: skip

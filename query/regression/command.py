@@ -14,6 +14,7 @@ from ...warehouse.console.declared import Backends, Models, Option, Positional, 
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.options import notify
 from ...warehouse.store import Store
+from ..axes import AXES, HEADINGS
 from ..bisect.suggest import bisect_command
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
@@ -22,7 +23,6 @@ from ..filters import asked_metrics
 from ..higher_rooms import higher_rooms
 from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
 from .regressions import (
-    AXES,
     COLUMNS,
     Limits,
     RegressionRule,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
 WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
-SHORT = {"batch_size": "batch", "sequence_length": "length"}  # headings of axes
 SPARE = ("since", "now")  # columns of a table that may go where there is no room
 NAMED = 3  # differences of the environment that a sentence names
 
@@ -158,7 +157,7 @@ class Regressions(Question[list[Row]]):
             result=rows,
             columns=COLUMNS,
             rows=shown,
-            table=lambda: PeopleTable(*render(told), shared=(*AXES, *SHORT.values()), spare=SPARE, reason="why"),
+            table=lambda: PeopleTable(*render(told), shared=[*HEADINGS.values()], spare=SPARE, reason="why"),
             sentences=lambda: said,
             hints=lambda: self._hints(warehouse, shown, told, doubtful(rows)),
             markdown_without_rows=lambda: "".join(f"{markdown_text(sentence)}\n\n" for sentence in said),
@@ -220,7 +219,7 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     measured = [row for row in rows if row["finding"] == "statistics"]
     hosts = [next((column for column in ("machine", "host") if len({row[column] for row in measured}) > 1), "")]
     axes = [*filter(None, hosts), *(axis for axis in AXES if any(row[axis] is not None for row in rows))]
-    names = [SHORT.get(axis, axis) for axis in axes]
+    names = [HEADINGS.get(axis, axis) for axis in axes]
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
             row["verdict"], *(axis_text(row, axis) for axis in axes), metric(row), _before(row),

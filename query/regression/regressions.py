@@ -9,6 +9,7 @@ from ... import sql
 from ...sql.rules import FDR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
+from ..axes import AXES
 from ..comparison.compare import LIKELY_WORSE, VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
 from ..comparison.render import members, metric, value_text
@@ -26,7 +27,6 @@ TOGETHER = (  # what cases that moved together have in common
 )  # fmt: skip
 TOO_MANY = 6  # cases that moved together are one line
 WHOLE = ("shift", "suite")  # findings about many cases at once
-AXES = ("suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters")
 
 Row = Mapping[str, Any]
 

@@ -44,8 +44,8 @@ good_runs AS (
 )
 
 SELECT
-    run_id, _touched.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
-    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, axes.panel,
+    run_id, _touched.config, case_id, axes.work_hash, {axes.axes},
+    axes.panel,
     kind,
     coalesce(
         endings.status,

@@ -34,7 +34,7 @@
 WITH
 judgements AS (
     SELECT
-        run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+        run_id, config, case_id, work_hash, {axes},
         panel, kind, status, bool_or(kind = 'accuracy') OVER (PARTITION BY run_id, suite, mode, backend) AS wants_accuracy
     FROM case_outcomes
     WHERE run_id IN (SELECT run_id FROM _touched)
@@ -146,7 +146,7 @@ gains AS (
 )
 
 SELECT
-    run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, panel,
+    run_id, config, case_id, work_hash, {axes}, panel,
     CASE WHEN origin = 'measured' THEN base_ns END AS baseline_ns,
     CASE WHEN origin = 'reported' THEN reported_ns ELSE latency_ns END AS candidate_ns,
     gain AS speedup, gain * exp(-width) AS low, _finite(gain * exp(width)) AS high, n, p + 0 * gain AS p,

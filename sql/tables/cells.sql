@@ -78,8 +78,8 @@ summaries AS (
 )
 
 SELECT
-    run_id, run.config, case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
-    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, metric, phase, unit, better,
+    run_id, run.config, case_id, axes.work_hash, {axes.axes},
+    metric, phase, unit, better,
     n,
     x[1] AS minimum,
     x[floor(r1)::BIGINT + 1] + (r1 - floor(r1)) * (x[ceil(r1)::BIGINT + 1] - x[floor(r1)::BIGINT + 1]) AS q1,

@@ -19,7 +19,7 @@ numbers AS (
 )
 
 SELECT
-    pair, config, host, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric,
+    pair, config, host, case_id, work_hash, {axes}, metric,
     phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
     candidate_value - base_value AS difference, exp(log_ratio) AS ratio, _finite(exp(log_low)) AS low, _finite(exp(log_high)) AS high,
     CASE WHEN shift <> 0 THEN _finite(exp(_gain(shift, better))) END AS shift,

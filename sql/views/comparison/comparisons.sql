@@ -44,7 +44,7 @@
 -- candidate_status  VARCHAR  The same of the candidate.
 -- is_headline       BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 SELECT
-    config, host, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
+    config, host, case_id, work_hash, {axes}, metric, phase,
     unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n, difference, ratio, low, high, shift,
     judged.floor, detectable, noise, p, q, verdict, evidence, reason, base_status, candidate_status, is_headline
 FROM _compared_cases(base, candidate, last, floor, fdr, across) AS judged

@@ -16,7 +16,7 @@
 WITH
 headline_rows AS (
     SELECT
-        suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit, better, log_ratio AS gain,
+        {axes}, metric, phase, unit, better, log_ratio AS gain,
         log_ratio > own_reach AS is_better, log_ratio < -own_reach AS is_worse
     FROM _compared_numbers(base, candidate, {window}, {floor}, {fdr}, across)
     WHERE is_headline AND better IS NOT NULL AND _is_warm(phase) AND _is_headline(metric, better) AND log_ratio IS NOT NULL

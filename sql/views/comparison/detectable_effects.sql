@@ -86,8 +86,8 @@ ladders AS (
 )
 
 SELECT
-    case_.config, case_.host, case_.case_id, axes.work_hash, suite, name, mode, device, dtype, backend, batch_size,
-    sequence_length, parameters, metric, phase, unit, better, runs_seen, noise, sampling_noise, case_.weight, judged,
+    case_.config, case_.host, case_.case_id, axes.work_hash, {axes},
+    metric, phase, unit, better, runs_seen, noise, sampling_noise, case_.weight, judged,
     case_.test_alpha, fewest_runs,
     list_min(list_transform(
         list_filter(rungs, lambda rung: rung.multiple <= ln(1 + effect::DOUBLE) / greatest(spread, 1e-9) AND rung.runs >= fewest_runs),

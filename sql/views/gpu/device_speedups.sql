@@ -22,8 +22,8 @@ device_times AS (
 )
 
 SELECT
-    own.run_id, config, own.case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, speedup, low, high,
+    own.run_id, config, own.case_id, work_hash, {axes},
+    speedup, low, high,
     CASE WHEN status = 'ok' THEN exp(log_ratio) END AS device_speedup,
     device_speedup * exp(-_t975(degrees) * error) AS device_low,
     _finite(device_speedup * exp(_t975(degrees) * error)) AS device_high, ratio.n,

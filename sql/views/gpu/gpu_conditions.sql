@@ -41,8 +41,8 @@ readings AS (
 )
 
 SELECT
-    samples.run_id, config, samples.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, n, CASE WHEN told > 0 THEN slowed END AS throttled, reasons, min_sm_clock, median_sm_clock, max_sm_clock,
+    samples.run_id, config, samples.case_id, {axes},
+    n, CASE WHEN told > 0 THEN slowed END AS throttled, reasons, min_sm_clock, median_sm_clock, max_sm_clock,
     memory_clock, power_limit, temperature, energy, power, gpu
 FROM samples
 JOIN case_axes ON samples.case_id = case_axes.case_id

@@ -56,8 +56,7 @@ wanted_outcomes AS (
 )
 
 SELECT
-    turn.report_id AS run_id, turn.config, was.case_id, was.suite, was.name, was.mode, was.device, was.dtype, was.backend,
-    was.batch_size, was.sequence_length, was.parameters,
+    turn.report_id AS run_id, turn.config, was.case_id, {was.axes},
     CASE WHEN now.case_id IS NULL THEN 'absent' WHEN now.status = 'ok' THEN now.reason ELSE now.status END AS status,
     CASE WHEN now.case_id IS NULL THEN 'the run did not announce it' ELSE outcome.reason END AS reason,
     turn.before_id AS before_run_id

@@ -12,6 +12,6 @@
 -- reason         VARCHAR  Why, in one line.
 -- before_run_id  VARCHAR  The report before, in which it passed, by its last run.
 SELECT
-    run_id, config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, status, reason,
+    run_id, config, case_id, {axes}, status, reason,
     before_run_id
 FROM _coverage_losses(NULL)

@@ -13,6 +13,6 @@
 -- threshold  DOUBLE   The limit it is beyond.
 -- why        VARCHAR  The reason in words.
 SELECT
-    run_id, config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, unit,
+    run_id, config, case_id, {axes}, metric, unit,
     value, low, high, threshold, _flag_reason(metric, value, low, high, n, threshold, cause) AS why
 FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression)

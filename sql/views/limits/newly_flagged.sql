@@ -80,8 +80,8 @@ followed_flags AS (
 report_times AS (SELECT DISTINCT track, position, began_at FROM report_panels)
 
 SELECT
-    flag.run_id, flag.config, flag.case_id, flag.suite, flag.name, flag.mode, flag.device, flag.dtype, flag.backend,
-    flag.batch_size, flag.sequence_length, flag.parameters, flag.metric, flag.unit, flag.value, flag.low, flag.high,
+    flag.run_id, flag.config, flag.case_id, {flag.axes},
+    flag.metric, flag.unit, flag.value, flag.low, flag.high,
     flag.threshold, _flag_reason(flag.metric, flag.value, flag.low, flag.high, flag.n, flag.threshold, flag.cause) AS why,
     previous_run, CASE WHEN before.same_id IS NULL THEN 'absent' ELSE 'fine' END AS before,
     CASE flag.metric

@@ -19,7 +19,7 @@ traces AS (
 )
 
 SELECT
-    traces.run_id, run.config, traces.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    traces.run_id, run.config, traces.case_id, {axes},
     lines, hits, increase_bytes, growth_bytes, reason
 FROM traces
 LEFT JOIN _run_records AS run ON traces.run_id = run.run_id

@@ -45,8 +45,8 @@ peaks AS (
 )
 
 SELECT
-    parts.run_id, run.config, parts.case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
-    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, process_bytes, gpu_bytes, framework_bytes,
+    parts.run_id, run.config, parts.case_id, axes.work_hash, {axes.axes},
+    process_bytes, gpu_bytes, framework_bytes,
     weights_bytes, gradients_bytes, optimizer_bytes, step_bytes, loading_bytes, first_call_bytes, steady_call_bytes
 FROM parts
 LEFT JOIN peaks ON parts.run_id = peaks.run_id AND parts.case_id = peaks.case_id

@@ -23,8 +23,8 @@ passing_works AS (
 )
 
 SELECT
-    own.run_id, config, case_id, own.work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, speedup, CASE WHEN NOT in_mean THEN coalesce(reason, 'no speedup') END AS left_out,
+    own.run_id, config, case_id, own.work_hash, {axes},
+    speedup, CASE WHEN NOT in_mean THEN coalesce(reason, 'no speedup') END AS left_out,
     coalesce(in_mean AND shared = backends, false) AS matched
 FROM judged_cases AS own
 JOIN panels ON own.run_id = panels.run_id AND own.panel = panels.panel

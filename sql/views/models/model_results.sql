@@ -42,9 +42,8 @@ peaks AS (  -- of one phase is the peak of a process that holds other backends, 
 )
 
 SELECT
-    announced.run_id, run.config, announced.case_id, announced.work_hash, announced.suite, announced.name,
-    announced.mode, announced.device, announced.dtype, announced.backend, announced.batch_size, announced.sequence_length,
-    announced.parameters, outcome.status, outcome.reason, outcome.phase, accuracy.status AS accuracy,
+    announced.run_id, run.config, announced.case_id, announced.work_hash, {announced.axes},
+    outcome.status, outcome.reason, outcome.phase, accuracy.status AS accuracy,
     accuracy.reason AS accuracy_reason, latency.median AS median_ns,
     latency.median_low AS median_low_ns, latency.median_high AS median_high_ns, latency.minimum AS minimum_ns,
     latency.mean AS mean_ns, latency.mean - _t975(latency.n - 1) * latency.stdev / sqrt(latency.n) AS mean_low_ns,

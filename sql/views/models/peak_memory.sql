@@ -20,8 +20,8 @@ peaks AS (
 )
 
 SELECT
-    peaks.run_id, run.config, peaks.case_id, axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype,
-    axes.backend, axes.batch_size, axes.sequence_length, axes.parameters, source, peak_bytes, error_bound_bytes, n
+    peaks.run_id, run.config, peaks.case_id, axes.work_hash, {axes.axes},
+    source, peak_bytes, error_bound_bytes, n
 FROM peaks
 LEFT JOIN _run_records AS run ON peaks.run_id = run.run_id
 LEFT JOIN case_axes AS axes ON peaks.case_id = axes.case_id

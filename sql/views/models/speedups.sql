@@ -21,7 +21,7 @@
 -- reason        VARCHAR  Why it does not pass, and so is left out of all means: its status, its accuracy, or what is
 --                        missing.
 SELECT
-    run_id, config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, baseline_ns, candidate_ns, speedup, low, high, n, p, p_unpaired, origin, status, accuracy, passing, reason
+    run_id, config, case_id, work_hash, {axes},
+    baseline_ns, candidate_ns, speedup, low, high, n, p, p_unpaired, origin, status, accuracy, passing, reason
 FROM case_summaries
 WHERE origin IS NOT NULL

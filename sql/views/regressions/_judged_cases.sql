@@ -104,7 +104,7 @@ judged_values AS (
 )
 
 SELECT
-    config, host, machine, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit,
+    config, host, machine, case_id, {axes}, metric, phase, unit,
     better, first_run.run_id, runs, n, baseline, value, _finite(value / nullif(baseline, 0) - 1) AS change, _finite(low - 1) AS low,
     _finite(high - 1) AS high, noise, CASE WHEN NOT is_held THEN p END AS p, CASE WHEN NOT is_held THEN q END AS q,
     CASE

@@ -11,7 +11,7 @@
 -- low             DOUBLE     Lower end of its 95 % interval within the run; NULL where there is none.
 -- high            DOUBLE     Upper end.
 SELECT
-    config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase, unit,
+    config, case_id, {axes}, metric, phase, unit,
     better, position, run_id, n, value, low, high
 FROM series
 UNION ALL

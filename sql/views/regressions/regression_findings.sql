@@ -83,8 +83,8 @@ flagged_runs AS (
 )
 
 SELECT
-    'statistics' AS finding, config, host, machine, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-    parameters, metric, phase, unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict,
+    'statistics' AS finding, config, host, machine, case_id, {axes},
+    metric, phase, unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict,
     evidence, is_known, NULL AS "limit", reason, since_run_id, since_at, since_commit, good_commit
 FROM verdicts
 UNION ALL
@@ -104,7 +104,7 @@ SELECT
 FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr)
 UNION ALL
 SELECT
-    'limit', flag.config, NULL, NULL, flag.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    'limit', flag.config, NULL, NULL, flag.case_id, {axes},
     flag.metric, NULL, unit, CASE flag.metric WHEN 'compile_latency' THEN 'lower' ELSE 'higher' END, run_id, NULL, NULL,
     value_before, value, _finite(value / nullif(value_before, 0) - 1), NULL, NULL, NULL, NULL, NULL,
     CASE WHEN has_moved = false THEN 'SAME' WHEN machine_doubt IS NOT NULL THEN 'UNSURE' ELSE 'WORSE' END, NULL, NULL, why,
@@ -124,7 +124,7 @@ LEFT JOIN new_machines AS new ON flag.config = new.config AND flag.case_id = new
 WHERE before = 'fine' AND value IS NOT NULL AND beyond.runs = measured.runs
 UNION ALL
 SELECT
-    'coverage', config, NULL, NULL, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, NULL,
+    'coverage', config, NULL, NULL, case_id, {axes}, NULL,
     NULL, NULL, NULL, run_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, CASE status WHEN 'absent' THEN 'REMOVED' ELSE 'BROKEN' END, NULL,
     NULL, NULL,
     concat_ws(': ', status, reason), NULL, NULL, NULL, NULL

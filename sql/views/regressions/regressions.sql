@@ -32,7 +32,7 @@
 -- since_commit  VARCHAR  Commit it measured.
 -- good_commit   VARCHAR  Commit of the last run before it.
 SELECT
-    config, host, machine, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
+    config, host, machine, case_id, {axes}, metric, phase,
     unit, better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict, evidence, reason, since_run_id, since_at,
     since_commit, good_commit
 FROM _judged_cases(judged, last, floor, fdr)

@@ -11,8 +11,8 @@
 -- passing    BOOLEAN  Whether it passes.
 -- reason     VARCHAR  Why it does not; NULL if it passes.
 SELECT
-    report_id, coalesce(same_id, summary.case_id) AS same_id, summary.run_id, summary.config, summary.case_id, work_hash, suite,
-    name, mode, device, dtype, backend, batch_size, sequence_length, parameters, panel, speedup, origin, status, passing, reason
+    report_id, coalesce(same_id, summary.case_id) AS same_id, summary.run_id, summary.config, summary.case_id, work_hash, {axes},
+    panel, speedup, origin, status, passing, reason
 FROM case_summaries AS summary
 JOIN _report_runs AS run ON summary.run_id = run.run_id
 ANTI JOIN _superseded_cases AS again ON summary.run_id = again.run_id AND summary.case_id = again.case_id

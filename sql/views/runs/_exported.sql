@@ -23,14 +23,14 @@
 WITH
 exported_rows AS (
     SELECT
-        run_id, case_id, false AS ending, suite, name, mode, device, dtype, backend, batch_size, sequence_length,
-        parameters, metric, statistic, phase, unit, better, value, loops, NULL::VARCHAR AS status, NULL::VARCHAR AS reason,
+        run_id, case_id, false AS ending, {axes},
+        metric, statistic, phase, unit, better, value, loops, NULL::VARCHAR AS status, NULL::VARCHAR AS reason,
         recorded_at, sample
     FROM samples
     WHERE case_id IS NOT NULL AND abs(value) < 1e150
     UNION ALL
     SELECT
-        run_id, case_id, true, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+        run_id, case_id, true, {axes},
         NULL, NULL, NULL, NULL, NULL, NULL, NULL, status, reason, NULL, NULL
     FROM case_outcomes
     WHERE kind = 'performance' AND status <> 'unknown'
@@ -39,7 +39,7 @@ exported_rows AS (
 SELECT
     run_id, run.config, run_id AS run, run.git_commit AS "commit", run.git_branch AS branch, run.host,
     coalesce(recorded_at, run.started_at) AS recorded_at,
-    exported_rows.suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, statistic,
+    {exported_rows.axes}, metric, statistic,
     phase, unit, better, value, loops, status, reason, case_id, ending, sample
 FROM exported_rows
 JOIN _run_records AS run USING (run_id)

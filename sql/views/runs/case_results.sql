@@ -42,8 +42,8 @@ endings AS (
 
 SELECT
     coalesce(number.run_id, ending.run_id) AS run_id, run.config, coalesce(number.case_id, ending.case_id) AS case_id,
-    axes.work_hash, axes.suite, axes.name, axes.mode, axes.device, axes.dtype, axes.backend, axes.batch_size, axes.sequence_length,
-    axes.parameters, metric, phase, unit, better, median AS value, median_low AS low, median_high AS high, mean, minimum, n,
+    axes.work_hash, {axes.axes},
+    metric, phase, unit, better, median AS value, median_low AS low, median_high AS high, mean, minimum, n,
     CASE WHEN mean <> 0 THEN stdev / abs(mean) END AS spread, peak_memory_bytes, ending.status, ending.reason
 FROM headlines AS number
 FULL JOIN endings AS ending ON number.run_id = ending.run_id AND number.case_id = ending.case_id

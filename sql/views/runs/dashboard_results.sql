@@ -54,14 +54,14 @@ peak_pairs AS (
 ),
 judged AS (
     SELECT
-        run_id, config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, status,
+        run_id, config, case_id, {axes}, status,
         speedup, candidate_ns, compile_ns, compression_ratio
     FROM case_summaries
     WHERE origin IS NOT NULL OR backend IS NOT NULL AND backend <> 'eager'
 ),
 accuracies AS (
     SELECT
-        run_id, config, case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, status
+        run_id, config, case_id, {axes}, status
     FROM case_outcomes
     WHERE kind = 'accuracy'
 )

@@ -34,8 +34,8 @@ axes AS (  -- a case may have been announced twice, by the run and by its worker
 )
 
 SELECT
-    run_id, run.config, case_id, axes.suite, axes.name, axes.mode, axes.device, axes.dtype, axes.backend,
-    axes.batch_size, axes.sequence_length, axes.parameters, metric, statistic, phase, unit, better, _finite(value) AS value, loops, sample,
+    run_id, run.config, case_id, {axes.axes},
+    metric, statistic, phase, unit, better, _finite(value) AS value, loops, sample,
     process, recorded_at
 FROM events
 LEFT JOIN _run_records AS run USING (run_id)

@@ -25,7 +25,7 @@ spans AS (
 )
 
 SELECT
-    cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
+    cell.config, case_id, work_hash, {axes}, metric, phase,
     unit, better, place - first_place + 1 AS position, run_id, began_at, git_commit, host, environment_id, n, value, low, high
 FROM _placed_cells AS cell
 JOIN spans
@@ -33,7 +33,7 @@ JOIN spans
 WHERE NOT has_gaps
 UNION ALL
 SELECT  -- where runs lack the metric the others are counted
-    cell.config, case_id, work_hash, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters, metric, phase,
+    cell.config, case_id, work_hash, {axes}, metric, phase,
     unit, better, row_number() OVER (PARTITION BY cell.config, spans.series_id ORDER BY place), run_id, began_at, git_commit, host,
     environment_id, n, value, low, high
 FROM _placed_cells AS cell

@@ -24,8 +24,8 @@ numbers AS (
 )
 
 SELECT
-    outcome.run_id, outcome.config, outcome.case_id, outcome.suite, outcome.name, outcome.mode, outcome.device, outcome.dtype,
-    outcome.backend, outcome.batch_size, outcome.sequence_length, outcome.parameters, outcome.status,
+    outcome.run_id, outcome.config, outcome.case_id, {outcome.axes},
+    outcome.status,
     latency_ns / 1e9::DOUBLE AS time_s,
     coalesce(allocated, resident, reported_bytes) / (1024 * 1024)::DOUBLE AS memory_mb
 FROM case_outcomes AS outcome
