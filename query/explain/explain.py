@@ -298,11 +298,17 @@ def _table(warehouse: "Warehouse", case_id: str | None) -> str:
 
 
 def _run_with(warehouse: "Warehouse", runs: Sequence[str], case_id: str | None) -> str:
-    """The newest of these runs that has the case; the newest where none has."""
+    """The newest of these runs that has the case, else of the others of their configs; the newest where none has."""
     found = warehouse.rows(
-        "SELECT run_id FROM _run_times WHERE list_contains(?::VARCHAR[], run_id) AND run_id IN"
-        f" (SELECT run_id FROM {_ANNOUNCED} WHERE case_id = ?) ORDER BY began_at DESC NULLS LAST, run_id DESC LIMIT 1",
-        [[*runs], case_id],
+        f"""
+        SELECT run_id
+        FROM _run_times
+        WHERE config IN (SELECT config FROM _run_times WHERE list_contains($runs::VARCHAR[], run_id))
+            AND run_id IN (SELECT run_id FROM {_ANNOUNCED} WHERE case_id = $case_id)
+        ORDER BY list_contains($runs::VARCHAR[], run_id) DESC, began_at DESC NULLS LAST, run_id DESC
+        LIMIT 1
+        """,
+        {"runs": [*runs], "case_id": case_id},
     )
     return str(found[0][0]) if found else runs[0]
 

@@ -142,16 +142,15 @@ def test_a_case_before_the_sides_is_answered_with_the_order(sides: Any, names: t
         explain(warehouse, ("fast", "slwo", "m"))
 
 
-def test_the_newest_run_with_the_case_is_measured_again() -> None:
+@pytest.mark.parametrize("runs", [("slow-9", "slow-8"), ("slow-9",)], ids=["of the side", "of its config"])
+def test_the_newest_run_with_the_case_is_measured_again(runs: tuple[str, ...]) -> None:
     """Not the newest of the side, which may have measured other cases."""
     warehouse = Builder().add(
         *side("fast", "2.12", 1000), *side("slow", "2.13", 2000), run("slow-9", "slow", started_at=9 * 10**6)
     )
     warehouse.add(case("other", run="slow-9"), run("slow-8", "slow", started_at=8 * 10**6, command="make it"))
     warehouse.add(case("m", run="slow-8", backend="inductor"))
-    found = explain_comparison(
-        warehouse, (Side("fast", ("fast-0",)), Side("slow", ("slow-9", "slow-8"))), "m", backend="inductor"
-    )
+    found = explain_comparison(warehouse, (Side("fast", ("fast-0",)), Side("slow", runs)), "m", backend="inductor")
 
     assert any(
         "make it" in sentence for part in found.parts for sentence in part.sentences if part.title == "measure it again"
