@@ -46,8 +46,9 @@ def _shown(fact: Fact) -> str:
 
 def notes_on_units(parts: Iterable[NewPart], tallies: Mapping[tuple[str, int], Tally]) -> Iterator[str]:
     """One note about all metrics that nobody can judge."""
-    known = (part for part in parts if part.format.name in formats())  # a mapping has notes of its own
-    names = sorted(set().union(*(tallies[part.key].unitless for part in known)))
+    said = [(part.format.name, named) for part in parts if (named := tallies[part.key].unitless)]
+    # a mapping has notes of its own; to know all formats takes as long as to read a small table
+    names = sorted(set().union(*(named for name, named in said if name in formats())))
     if names:
         shown = ", ".join(names[:SHOWN_NAMES]) + (
             f" and {len(names) - SHOWN_NAMES} more" if names[SHOWN_NAMES:] else ""

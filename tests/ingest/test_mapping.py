@@ -37,6 +37,18 @@ from .formats.reading import Read, lay, read_file
 RESULTS = "model,batch_size,result\nresnet,8,12.5\nresnet,8,12.75\nbert,4,3\n"
 
 
+def test_a_mapping_does_not_import_the_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take as long as reading a small table does."""
+    monkeypatch.setattr("bench.ingest.load_notes.formats", lambda: pytest.fail("all formats were asked for"))
+    table = tmp_path / "t.csv"
+    table.write_text(RESULTS)
+
+    done = CliRunner().invoke(
+        command, [str(table), "--map", "name=model,value=result,unit=ms", "--store", str(tmp_path / "s")]
+    )
+    assert done.exit_code == 0, done.output
+
+
 def read(tmp_path: Path, content: Any, *maps: str, name: str = "t.csv") -> Read:
     """What a table becomes by a mapping."""
     lay(tmp_path, {name: content})
