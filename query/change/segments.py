@@ -124,9 +124,8 @@ def noise_of(x: "Floats") -> float:
 
 def median_of(x: "Floats") -> float:
     """np.median costs ten times as much on few values."""
-    import numpy as np
-
-    ordered = np.sort(x)
+    ordered = x.copy()
+    ordered.sort()
     return float(ordered[(len(x) - 1) // 2] + ordered[len(x) // 2]) / 2
 
 
