@@ -167,7 +167,8 @@ def _versions() -> dict[str, str]:
     """Versions of torch, the PACKAGES and what was declared, where installed, each from where Python would find it."""
     files = {".dist-info": "METADATA", ".egg-info": "PKG-INFO"}
     wanted, found = {"torch", *PACKAGES, *_declared}, dict[str, str]()
-    for folder in filter(None, sys.path):
+    # of processes that this one starts now: the path of Python may have changed since this one began
+    for folder in filter(None, (*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path)):
         with contextlib.suppress(OSError):
             for entry in sorted(os.listdir(folder)):
                 name, kind = entry.partition("-")[0].lower(), os.path.splitext(entry)[1]

@@ -25,7 +25,7 @@ from ..options import (
     words_after_dashes,
     write,
 )
-from ..revisions.options import RevisionsRequest, check_revisions, revisions_option, rounds_option
+from ..revisions.options import RevisionsRequest, revisions_option, rounds_option, sides_of, with_option
 from ..system.instructions import KINDS
 from ..system.machine_lock import alone, lock_option
 from .plan import Hooks, PlannedCommand, Template, parameter_of, plan, program_is_there, template_of
@@ -85,6 +85,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--instructions", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count instructions in three more runs of each: by the kernel, or slowly by callgrind.")  # fmt: skip
 @revisions_option
+@with_option
 @rounds_option
 @click.option("--results", multiple=True, metavar="FILE",
               help="File that a command writes, ingested after each run; * and ? fit, may be repeated.")  # fmt: skip
@@ -95,7 +96,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 def command(
     commands: tuple[str, ...], names: tuple[str, ...], parameters: list[Any], setups: tuple[str, ...],
     prepares: tuple[str, ...], concludes: tuple[str, ...], cleanups: tuple[str, ...], shell: bool, stdin: str,
-    show_output: bool, revisions: tuple[str, ...], rounds: int, results: tuple[str, ...],
+    show_output: bool, revisions: tuple[str, ...], packages: tuple[str, ...], rounds: int, results: tuple[str, ...],
     maps: tuple[str, ...], lock: str, sample: float | None,
     config: str | None, tags: dict[str, str], fmt: str, store: Store, **settings: Any,
 ) -> int:  # fmt: skip
@@ -120,13 +121,13 @@ def command(
     given = {"--setup": setups, "--prepare": prepares, "--conclude": concludes, "--cleanup": cleanups}
     around = (_each(option, texts, len(templates)) for option, texts in given.items())
     hooks = [Hooks(*each) for each in zip(*around, strict=True)]
+    sides = sides_of(revisions, packages)
     if revisions:
-        check_revisions(revisions)
         if len(setups) > 1:
             raise BenchError("with --revisions one --setup builds each of them: put the commands into one, with &&")
         hooks = [replace(each, setup=None) for each in hooks]
     comparisons = plan(templates, names=names, parameters=parameters, hooks=hooks, shell=shell)
-    if not (setups or prepares or shell or revisions):
+    if not (setups or prepares or shell or sides):
         _check_programs(comparisons)
 
     written = None
@@ -137,14 +138,14 @@ def command(
             settings["repeat"] = settings["repeat"] or CALLS_OF_RESULTS
     elif maps:
         raise BenchError("--map reads the files of --results: name those, too")
-    if revisions:
+    if sides:
         from .measurement import CommandSettings
         from .revisions import measure_revisions
 
-        build = setups[0] if setups else None
+        build = setups[0] if setups and revisions else None
         return measure_revisions(
             comparisons, CommandSettings(sample_hz=sample, **settings),
-            RevisionsRequest("command", revisions, rounds, build, store, config, tags, lock, fmt),
+            RevisionsRequest("command", sides, rounds, build, store, config, tags, lock, fmt),
             stdin=stdin, shown=show_output, written=written, notify=_notify,
         )  # fmt: skip
     from .process import launcher

@@ -24,7 +24,7 @@ from .plan import PlannedCommand, Template
 from .process import COUNTERS, Launcher, NotStarted, Ran
 
 if TYPE_CHECKING:
-    from ..revisions.worktree import Worktree
+    from ..revisions.options import MeasuredSide
     from .results import CallResults
 
 BUDGET_S = 10.0
@@ -57,7 +57,7 @@ class CommandSite:
     run: Run
     launcher: Launcher  # started there
     revision: str = ""
-    tree: "Worktree | None" = None
+    tree: "MeasuredSide | None" = None
 
     def entered(self) -> contextlib.AbstractContextManager[None]:
         """Be there, for a `with` block."""

@@ -1,4 +1,4 @@
-"""Commands of several git revisions in turns, and how each revision compares with the first."""
+"""Commands of several git revisions or versions of packages in turns, and how each compares with the first."""
 
 import contextlib
 import os
@@ -8,7 +8,6 @@ from dataclasses import replace
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import Exit
 from ..options import progress, talk
-from ..revisions.builds import checked_out
 from ..revisions.options import RevisionsRequest
 from ..system.machine_lock import alone
 from ..turns_report import compare_sides
@@ -28,12 +27,12 @@ def measure_revisions(
         The exit code: 1 if a run of a command failed.
 
     Raises:
-        BenchError: This is no git repository, it has no such revision, or one cannot be built.
+        BenchError: There is no such revision or package, or one cannot be built or installed.
         KeyboardInterrupt: Ctrl-C; what was measured is compared.
     """
     measured: list[CommandResult] = []
     interrupted, uncounted = False, ""
-    with alone(wanted.lock), checked_out(wanted.revisions, wanted.prepare, talk) as trees:
+    with alone(wanted.lock), wanted.sides.opened(wanted.prepare) as trees:
         for number in range(wanted.rounds):
             with contextlib.ExitStack() as stack:
                 sites = []

@@ -16,7 +16,7 @@ from ..commands.plan import by_name, parameter_of
 from ..engine.rounds import LEAST, MOST, further
 from ..engine.workload import Settings, Workload
 from ..options import SECONDS, no_file, progress, recorded, run_options, talk, write
-from ..revisions.options import RevisionsRequest, check_revisions, revisions_option, rounds_option
+from ..revisions.options import RevisionsRequest, revisions_option, rounds_option, sides_of, with_option
 from ..system.instructions import KINDS, CannotCount, counts_in_words
 from ..system.machine_lock import alone, lock_option
 from .discovery import Group, find
@@ -110,6 +110,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @click.option("--instructions", "counting", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count the instructions of a call, too, in one more process: by the kernel, or by callgrind.")  # fmt: skip
 @revisions_option
+@with_option
 @rounds_option
 @click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the order of samples.")
@@ -118,8 +119,8 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 def command(
     functions: tuple[str, ...], arguments: dict[str, Any], parameters: dict[str, list[Any]], setup: str, check: bool,
     name: str | None, text: str, processes: int | None, precision: float, budget_s: float, repeat: int | None,
-    timeout_s: float, counting: str | None, revisions: tuple[str, ...], rounds: int, prepare: str | None, seed: int,
-    lock: str, sample: float | None, config: str | None,
+    timeout_s: float, counting: str | None, revisions: tuple[str, ...], packages: tuple[str, ...], rounds: int,
+    prepare: str | None, seed: int, lock: str, sample: float | None, config: str | None,
     tags: dict[str, str], fmt: str, store: Store,
 ) -> int:  # fmt: skip
     """Measure functions: time and memory of a call; several against the first.
@@ -160,17 +161,19 @@ def command(
         for group in groups
         for values in itertools.product(*group.parameters.values())
     ]  # fmt: skip
-    each = processes or (LEAST if revisions else MOST)
+    sides = sides_of(revisions, packages)
+    each = processes or (LEAST if sides else MOST)
     settings = Settings(
         precision=precision, budget_s=budget_s / each, timeout_s=timeout_s, repeat=repeat, seed=seed,
         sample_hz=sample,
     )  # fmt: skip
     program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
-    if revisions:
-        check_revisions(revisions)
+    if sides:
         if counting:
-            raise BenchError("--instructions counts those of the present folder: leave out --revisions")
-        wanted = RevisionsRequest("function", revisions, rounds, prepare, store, config, tags, lock, fmt)
+            raise BenchError(f"--instructions counts those of the present folder: leave out {sides.option}")
+        if prepare and packages:
+            raise BenchError("--prepare builds a revision: packages of --with are installed as they are")
+        wanted = RevisionsRequest("function", sides, rounds, prepare, store, config, tags, lock, fmt)
         return measure_revisions(plan * each, settings, program, wanted)
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         failed, watch, counts = 0, ProgressLines(), list[str]()

@@ -1,10 +1,9 @@
-"""Functions of several git revisions in turn, and how each revision compares with the first."""
+"""Functions of several git revisions or versions of packages in turn, and how each compares with the first."""
 
 from collections.abc import Sequence
 
 from ...warehouse.errors import Exit
 from ..engine.workload import Settings, Workload
-from ..options import talk
 from ..revisions.options import RevisionsRequest
 from ..system.machine_lock import alone
 
@@ -16,17 +15,16 @@ def measure_revisions(plan: Sequence[Workload], settings: Settings, program: str
         The exit code: 1 if a function failed.
 
     Raises:
-        BenchError: This is no git repository, it has no such revision, or one cannot be built.
+        BenchError: There is no such revision or package, or one cannot be built or installed.
         KeyboardInterrupt: Ctrl-C; what was measured is compared.
     """
     from ..engine.progress import ProgressLines
     from ..engine.runner import Runner
-    from ..revisions.builds import checked_out
     from ..revisions.rounds import measure
     from ..turns_report import compare_sides
 
     failed, interrupted, watch = 0, False, ProgressLines()
-    with alone(wanted.lock), checked_out(wanted.revisions, wanted.prepare, talk) as trees:
+    with alone(wanted.lock), wanted.sides.opened(wanted.prepare) as trees:
         try:
             failed = measure(
                 plan, trees, wanted.rounds, seed=settings.seed, begin=wanted.begin, watch=watch,

@@ -12,7 +12,7 @@ from ..engine.workload import AUTO, Workload
 from ..log_file import logged
 from ..options import talk
 from ..pytorch import torchrun
-from ..revisions.options import check_revisions
+from ..revisions.options import sides_of
 from .old_options import ModelsCommand
 from .options import axis_options, command_for, selection_options, setting_options
 from .planning import plan_request
@@ -74,21 +74,19 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
         store=store, config=found.values["config"], tags={**found.values["tags"], **_scope(options)}, lock=options["lock"],
         fmt=fmt, baseline=options["baseline"], fleet=options["fleet"], statistic=options["statistic"],
     )  # fmt: skip
-    if wanted.fleet and (options["part"] or options["revisions"]):
-        raise BenchError("--fleet shares a plan out by itself: leave out --partition and --revisions.")
-    if not (revisions := options["revisions"]):
+    sides = sides_of(options["revisions"], options["packages"])
+    if wanted.fleet and (options["part"] or sides):
+        raise BenchError("--fleet shares a plan out by itself: leave out --partition, --revisions and --with.")
+    if not sides:
         with torchrun.lead():
             return measure(plan, found.settings, wanted, known)
     if known or wanted.baseline:
-        raise BenchError("--revisions takes neither --resume nor --baseline: it compares them itself.")
-    check_revisions(revisions)
+        raise BenchError(f"{sides.option} takes neither --resume nor --baseline: it compares them itself.")
     if torchrun.started():
-        raise BenchError(
-            "revisions are measured by ranks of this machine: leave torchrun out, --distributed starts them."
-        )
+        raise BenchError("sides are measured by ranks of this machine: leave torchrun out, --distributed starts them.")
     if any(workload.batch_size == AUTO for workload in plan):
-        raise BenchError("revisions are measured at the same sizes. Find one first, without --revisions, and name it.")
-    return measure_revisions(plan, found.settings, wanted, revisions, options["rounds"])
+        raise BenchError(f"sides are measured at the same sizes. Find one first, without {sides.option}, and name it.")
+    return measure_revisions(plan, found.settings, wanted, sides, options["rounds"])
 
 
 def _scope(options: Mapping[str, Any]) -> dict[str, str]:

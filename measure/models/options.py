@@ -17,7 +17,7 @@ from ..engine.workload import AUTO, BASELINE, DTYPES, FOR_ACCURACY, MODES, Workl
 from ..line_memory.options import scope_options
 from ..options import SECONDS, run_options
 from ..pytorch.settings import knob_options
-from ..revisions.options import revisions_option, rounds_option
+from ..revisions.options import revisions_option, rounds_option, with_option
 from ..system.machine_lock import lock_option
 from .report import STATISTICS
 from .selection import fleet_name, part_of, pattern
@@ -27,7 +27,8 @@ AXES = (
     "devices",
 )  # fmt: skip
 HERE = ("plan_file", "model_configs", "only", "keep", "leave", "leave_exactly", "part", "fleet", "resume", "retry", "baseline",
-        "revisions", "rounds", "statistic", "log_file", "print_only", "print_commands", "lock", "fmt", "store")  # fmt: skip
+        "revisions", "packages", "rounds", "statistic", "log_file", "print_only", "print_commands", "lock", "fmt",
+        "store")  # fmt: skip
 RETRIES = ("failed", "timeout", "skipped")
 QUICK_PRECISION, QUICK_BUDGET_S = 0.03, 4.0
 
@@ -158,6 +159,7 @@ selection_options = _stack(
                  help="Resume, but measure again what failed, took too long, or was skipped."),
     click.option("--baseline", metavar="RUN", help="Compare with this run at the end: an id, config, commit or latest."),
     revisions_option,
+    with_option,
     rounds_option,
     click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Append what is printed to this file, too."),

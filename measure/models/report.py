@@ -199,16 +199,16 @@ def compiler_start(warehouse: "Warehouse", run_id: str) -> str | None:
     return f"compilers took {duration(total_ns)} to start, {counted(processes, 'time')}: no time above has it"
 
 
-def show(found: Sequence[CaseResult], fmt: str, statistic: str = STATISTICS[0]) -> None:
+def show(found: Sequence[CaseResult], fmt: str, statistic: str = STATISTICS[0], side: str = "revision") -> None:
     """Write a row for each case, for people also a row for each failure, and notes to stderr.
 
-    `statistic` is what people see of the samples; programs get all.
+    `statistic` is what people see of the samples; programs get all. `side` heads the sides, where there are several.
     """
     headings = (*BEFORE, statistic, *AFTER)
     exact = ([getattr(result, name) for name in COLUMNS] for result in found)
     shown: Table = headings, [result.cells(statistic) for result in found]
     if any(result.revision for result in found):
-        shown = ("revision", *headings), [(result.revision, *result.cells(statistic)) for result in found]
+        shown = (side, *headings), [(result.revision, *result.cells(statistic)) for result in found]
     write(
         fmt,
         shown=shown,

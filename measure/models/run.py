@@ -4,14 +4,14 @@ import contextlib
 import importlib.util
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import Exit, MissingExtra
 from ...warehouse.store import Store
 from ..engine.workload import Settings, Workload
 from ..options import recorded, talk
-from ..revisions.options import config_of
+from ..revisions.options import Sides, config_of
 from ..system.machine_lock import alone
 from . import baseline, line_traces
 
@@ -75,36 +75,34 @@ def measure(
 
 
 def measure_revisions(
-    plan: Sequence[Workload], settings: Settings, wanted: RunRequest, revisions: Sequence[str], rounds: int
+    plan: Sequence[Workload], settings: Settings, wanted: RunRequest, sides: Sides, rounds: int
 ) -> int:
-    """Measure a plan with several git revisions in turn, and compare each with the first.
+    """Measure a plan with several git revisions or versions of packages in turn, and compare each with the first.
 
-    A run's config is its revision, after the config if there is one.
+    A run's config is its side, after the config if there is one.
 
     Returns:
         The exit code: 1 if a case failed.
 
     Raises:
-        BenchError: This is no git repository, or it has no such revision.
+        BenchError: There is no such revision or package.
         KeyboardInterrupt: Ctrl-C; the last whole round has been shown then, or what there is of the first.
     """
     from ...warehouse.database import Warehouse
     from ..engine import live_table
     from ..engine.runner import Runner
     from ..revisions import rounds as turns_of_revisions
-    from ..revisions.builds import checked_out
     from .report import results, show
 
-    runs: dict[str, list[Run]] = {revision: [] for revision in revisions}
+    runs: dict[str, list[Run]] = {side: [] for side in sides.names}
 
-    def begin(revision: str) -> "Run":
-        config = config_of(wanted.config, revision)
-        runs[revision].append(_begin(plan, settings, wanted, config, {"revision": revision}))
-        return runs[revision][-1]
+    def begin(side: str) -> "Run":
+        runs[side].append(_begin(plan, settings, wanted, config_of(wanted.config, side), {sides.tag: side}))
+        return runs[side][-1]
 
     _need_torch()
     watch = live_table.watch()
-    with alone(wanted.lock), checked_out(revisions, None, talk) as trees:
+    with alone(wanted.lock), sides.opened() as trees:
         try:
             turns_of_revisions.measure(
                 plan, trees, rounds, seed=settings.seed, begin=begin, watch=watch,
@@ -120,10 +118,12 @@ def measure_revisions(
         raise KeyboardInterrupt
     last = dict(zip(runs, (whole or begun)[-1], strict=True))
     with Warehouse.open(wanted.store) as warehouse:
-        rows = [results(warehouse, run.run_id) for run in last.values()]
-    found = [*itertools.chain(*zip(*rows, strict=True))]  # the same cases of all revisions, one below the other
-    show(found, wanted.fmt, wanted.statistic)
-    talk(f"of each revision the run of round {len(whole) or 1} of {rounds}")
+        rows = [
+            [replace(result, revision=side) for result in results(warehouse, run.run_id)] for side, run in last.items()
+        ]
+    found = [*itertools.chain(*zip(*rows, strict=True))]  # the same cases of all sides, one below the other
+    show(found, wanted.fmt, wanted.statistic, sides.tag)
+    talk(f"of each side the run of round {len(whole) or 1} of {rounds}")
     first, *others = runs
     for other in others:
         talk(f"{other} against {first}:")

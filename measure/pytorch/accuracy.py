@@ -112,8 +112,8 @@ def _tensor(place: str, expected: Any, actual: Any, reference: Any | None, rule:
         return OutputComparison(False, what, math.nan)
     if not expected.is_floating_point():
         equal = bool(torch.equal(expected, actual))
-        wide = expected.to(torch.float64), actual.to(torch.float64)
-        return OutputComparison(equal, "" if equal else f"{place}: other {_kind(expected)}", _difference(*wide))
+        error = _difference(expected.to(torch.float64), actual.to(torch.float64))
+        return OutputComparison(equal, "" if equal else f"{place}: other {_kind(expected)}", error)
     x, y = expected.double(), actual.double()
     wide = None if reference is None or reference.shape != expected.shape else reference.double()
     both = x.isnan() & y.isnan()

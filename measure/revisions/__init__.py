@@ -1,1 +1,1 @@
-"""Git revisions of the user's code: checked out, built and measured in turns, by the same bench."""
+"""Git revisions of the user's code, or versions of packages: built or installed, and measured in turns by the same bench."""

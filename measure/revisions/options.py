@@ -1,5 +1,6 @@
-"""Options of commands that measure git revisions, and what they ask of them."""
+"""Options of commands that measure git revisions or versions of packages in turns, and what they ask of them."""
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +12,14 @@ from ...warehouse.console.options import Values
 from ...warehouse.environment import COMMIT
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
+from ..options import talk
 
 if TYPE_CHECKING:
     from ...warehouse.recorder import Run
+    from .packages import InstalledPackages
+    from .worktree import Worktree
+
+    MeasuredSide = Worktree | InstalledPackages
 
 revisions_option: Callable[[Any], Any] = click.option(
     "--revisions", cls=Values, metavar="REV…",
@@ -24,16 +30,53 @@ rounds_option: Callable[[Any], Any] = click.option(
 )
 
 
-def check_revisions(revisions: Sequence[str]) -> None:
-    """Check that there is something to compare.
+with_option: Callable[[Any], Any] = click.option(
+    "--with", "packages", multiple=True, metavar="REQUIREMENT",
+    help="Measure with this version of a package, such as torch==2.12, installed for it alone; repeat it to compare "
+         "several in turn with the first.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is measured in turns: git revisions, or versions of packages."""
+
+    names: Sequence[str]
+    option: str  # that names them
+
+    @property
+    def tag(self) -> str:
+        """What a run calls its side."""
+        return self.option.removeprefix("--").removesuffix("s")
+
+    def opened(self, prepare: str | None = None) -> "contextlib.AbstractContextManager[Mapping[str, MeasuredSide]]":
+        """The sides, checked out and built by a command or installed, for a `with` block.
+
+        Raises:
+            BenchError: There is no such revision or package, or one cannot be built or installed.
+        """
+        from .builds import checked_out
+        from .packages import installed
+
+        return installed(self.names, talk) if self.option == "--with" else checked_out(self.names, prepare, talk)
+
+
+def sides_of(revisions: Sequence[str], packages: Sequence[str]) -> Sides | None:
+    """What is to be measured in turns, if anything.
 
     Raises:
-        BenchError: Fewer than two revisions, or a commit that all of them would be taken for.
+        BenchError: Both are given, fewer than two, or a commit that all revisions would be taken for.
     """
-    if len(set(revisions)) < 2:
-        raise BenchError("--revisions takes two or more: it compares them with the first.")
-    if os.environ.get(COMMIT):
+    if revisions and packages:
+        raise BenchError("--revisions and --with are two comparisons: give one of them.")
+    if not (revisions or packages):
+        return None
+    sides = Sides(revisions or packages, "--revisions" if revisions else "--with")
+    if len(set(sides.names)) < 2 or len(set(sides.names)) < len(sides.names):
+        raise BenchError(f"{sides.option} takes two or more, each once: it compares them with the first.")
+    if revisions and os.environ.get(COMMIT):
         raise BenchError("--revisions names the commits of its runs itself: leave out --commit.")
+    return sides
 
 
 def config_of(config: str | None, revision: str) -> str:
@@ -43,10 +86,10 @@ def config_of(config: str | None, revision: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RevisionsRequest:
-    """Which revisions, how often, how each is built, and how its runs are called and written."""
+    """Which sides, how often, how each is built, and how its runs are called and written."""
 
     suite: str
-    revisions: Sequence[str]
+    sides: Sides
     rounds: int
     prepare: str | None
     store: Store
@@ -62,7 +105,7 @@ class RevisionsRequest:
 
         config = config_of(self.config, revision)
         run = recorder.run(
-            config, suite=self.suite, store=self.store, source="measure", tags={**self.tags, "revision": revision}
+            config, suite=self.suite, store=self.store, source="measure", tags={**self.tags, self.sides.tag: revision}
         )
         self.runs.setdefault(config, []).append(run.run_id)
         return run

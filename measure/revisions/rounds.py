@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from ..engine.progress import ProgressListener
 from ..engine.workload import Workload
-from .worktree import Worktree
 
 if TYPE_CHECKING:
     from ...warehouse.recorder import Run
     from ..engine.runner import Runner
+    from .options import MeasuredSide
 
 
 def measure(
-    plan: Sequence[Workload], trees: Mapping[str, Worktree], rounds: int, *,
+    plan: Sequence[Workload], trees: "Mapping[str, MeasuredSide]", rounds: int, *,
     seed: int, begin: "Callable[[str], Run]", runner: "Callable[[Run], Runner]", watch: ProgressListener,
 ) -> int:  # fmt: skip
     """Measure a plan with every revision.

@@ -186,6 +186,6 @@ def test_ctrl_c_shows_what_is_known_of_each_revision(
 
     assert isinstance(done.exception, click.exceptions.Abort)
     assert sorted(line.split()[-1] for line in done.stdout.splitlines()[2:]) == statuses
-    assert f"of each revision the run of round {round_} of 3" in done.stderr
+    assert f"of each side the run of round {round_} of 3" in done.stderr
     assert "1 of 12 a inference b8 @" in done.stderr
     assert sides == [("base", "main")], "a revision named twice is one"

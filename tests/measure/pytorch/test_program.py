@@ -292,15 +292,19 @@ def test_memory_processes_run_beside_each_other(monkeypatch: pytest.MonkeyPatch,
     p, log = program(), list[str]()
 
     def begin(workload: Workload, settings: Settings, backend: str) -> Any:
+        def wait() -> Any:
+            log.append(f"-{backend}")
+            return [], [backend]
+
         log.append(f"+{backend}")
-        return lambda: log.append(f"-{backend}") or ([], [backend])
+        return wait
 
     monkeypatch.setattr("bench.measure.pytorch.memory_process.measure", begin)
     monkeypatch.setattr(TorchProgram, "_at_once", lambda self: at_once)
 
     waiting = [p.memory(name, lambda: None) for name in "abc"]
     assert log == []
-    assert [wait()[1] for wait in waiting] == [["a"], ["b"], ["c"]]
+    assert [fact for wait in waiting for fact in wait()[1]] == [*"abc"]
     assert " ".join(log) == expected
 
 
