@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "env-diff": (".query.explain.command", "env_diff", "What differs between the environments of two sides."),
     "plan": (".query.explain.command", "plan", "How many runs it takes to see a change of a given size."),
     "viz": (".viz.command", "viz", "Draw charts of queries."),
-    "ci": (".measure.ci.command", "command", "Judge HEAD beside its merge base, on this job's machine."),
+    "ci": (".measure.ci.command", "command", "Compare HEAD with its merge base, on this job's machine."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
     "export": (".query.export.command", "export", "Write runs as the files of other tools."),
     "forget": (".query.edits.command", "forget", "Take runs out of every view; `remember` brings them back."),
@@ -40,7 +40,7 @@ WANTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     ),
     "judge": (
         (("compare",), ""), (("speedups",), ""), (("regressions",), ""), (("history",), ""),
-        (("bisect", "ci"), "Find the commit that did it; judge HEAD beside its merge base."),
+        (("bisect", "ci"), "Find the commit that did it; compare HEAD with its merge base."),
         (("env-diff", "plan"), "How environments differ; how many runs it takes."),
     ),
     "draw": ((("viz",), ""), (("report", "export"), "A run as a page; as files of other tools.")),

@@ -178,7 +178,7 @@ def _own(
 def _pair(tag: str) -> tuple[str, str]:
     key, equals, value = tag.partition("=")
     if not (key and equals):
-        raise BenchError(f"--tag {tag!r} is no KEY=VALUE, such as --tag gpu=h200")
+        raise BenchError(f"--tag {tag!r} is not KEY=VALUE, such as --tag gpu=h200")
     return key, value
 
 

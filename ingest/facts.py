@@ -29,6 +29,8 @@ def parse_facts(pairs: Iterable[str]) -> dict[str, Any]:
         found[FACTS[key]] = value.strip()
     if "started_at" in found:
         if (moment := instant(found["started_at"])) is None:
-            raise BenchError(f"--set time={found['started_at']} is no time. Write it as 2026-05-01T10:00:00Z")
+            raise BenchError(
+                f"--set time={found['started_at']} cannot be read as a time. Write it as 2026-05-01T10:00:00Z"
+            )
         found["started_at"] = moment
     return found

@@ -294,7 +294,7 @@ def _of_others(entry: "EntryPoint") -> type[Format]:
             f"{where} cannot be loaded: {type(error).__name__}: {error}. Mend that package, or uninstall it."
         ) from error
     if not (isinstance(kind, type) and issubclass(kind, Format) and isinstance(getattr(kind, "name", None), str)):
-        raise BenchError(f"{where} is no subclass of bench.ingest.format.Format with a name.")
+        raise BenchError(f"{where} is not a subclass of bench.ingest.format.Format with a name.")
     return kind
 
 

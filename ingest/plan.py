@@ -129,7 +129,7 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
         return RequestedPath(path, options.config)
     if "://" in text:  # not repeated: it may hold a credential
         raise BenchError(
-            "an address is no file or folder. A store in a bucket is copied with: bench store sync SRC DST"
+            "an address is neither a file nor a folder. A store in a bucket is copied with: bench store sync SRC DST"
         )
     if path.is_symlink():
         raise BenchError(f"{path} is a link that leads {'round in a circle' if is_circle(path) else 'nowhere'}.")
@@ -193,7 +193,7 @@ def _plan_set(
             raise BenchError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}")
         others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
         raise BenchError(
-            f"nothing in {want.path} is recognised:\n{looks}{more}\nName a format with --format if the file is of it"
+            f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format"
             f"{others}.\nAny table is read by naming its columns with --map, any log by describing its lines "
             "with --pattern: see bench ingest --help"
         )

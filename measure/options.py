@@ -31,7 +31,7 @@ class Finite(click.FloatRange):
         """Read one."""
         number: float = super().convert(value, param, ctx)
         if math.isnan(number) or number > MOST:
-            self.fail(f"{value!r} is no number up to {MOST:,.0f}.", param, ctx)
+            self.fail(f"{value!r} is not a number up to {MOST:,.0f}.", param, ctx)
         return number
 
 
@@ -123,7 +123,7 @@ def _commit(ctx: click.Context, param: click.Parameter, value: str | None) -> No
     if value is None:
         return
     if not re.fullmatch(r"[0-9a-fA-F]{7,40}", value):
-        raise BenchError(f"{value!r} is no commit. Write 7 to 40 of its hexadecimal digits, as git log prints them.")
+        raise BenchError(f"{value!r} is not a commit. Write 7 to 40 of its hexadecimal digits, as git log prints them.")
     before = os.environ.get(COMMIT)
     os.environ[COMMIT] = value.lower()
     ctx.call_on_close(lambda: os.environ.pop(COMMIT, None) if before is None else os.environ.update({COMMIT: before}))

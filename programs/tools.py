@@ -215,7 +215,7 @@ class AllowedMeasurements:
             if any(word.partition("=")[0] == "--config" for word in rest):
                 raise BenchError("the command has its own --config. Leave config out.")
             if not config.isprintable() or not 0 < len(config) <= 100:
-                raise BenchError(f"{config!r} is no label: one of up to 100 printable characters.")
+                raise BenchError(f"{config!r} is not a valid label: use 1 to 100 printable characters.")
             rest = [f"--config={config}", *rest]
         words = ["measure", what, "--format=json", "--errors=json", f"--store={self.store.store}", *rest]
         try:
@@ -283,7 +283,7 @@ def _cut(text: str, most: int) -> str:
 
 def _bounded(limit: int) -> int:
     if not 1 <= limit <= MOST_ROWS:
-        raise BenchError(f"limit is {limit}: it is from 1 to {MOST_ROWS}.")
+        raise BenchError(f"limit is {limit}, and must be from 1 to {MOST_ROWS}.")
     return limit
 
 

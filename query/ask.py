@@ -107,7 +107,7 @@ def lock_settings(warehouse: "Warehouse", extensions: Sequence[str] = ()) -> Non
 
     for name in extensions:
         if not re.fullmatch(r"[A-Za-z0-9_]+", name):
-            raise BenchError(f"{name!r} is no name of an extension of DuckDB, such as httpfs.")
+            raise BenchError(f"{name!r} is not the name of a DuckDB extension, such as httpfs.")
         try:
             warehouse.connection.execute(f"INSTALL {name}")
             warehouse.connection.execute(f"LOAD {name}")

@@ -110,7 +110,7 @@ def sql(
     from .computed import compute
 
     if query is not None and file is not None:
-        raise BenchError("there are two queries, an argument and a file. Give one of them.")
+        raise BenchError("a query is given twice, as an argument and with --file. Give one of them.")
     if master is not None and engine != "spark":
         raise BenchError("--master is Spark's. Add --engine spark.")
     if extensions and (sandbox or engine == "spark"):

@@ -48,7 +48,7 @@ def where_pairs(pairs: Sequence[str]) -> dict[str, list[str]]:
     for pair in pairs:
         column, equals, value = pair.partition("=")
         if not equals:
-            raise BenchError(f"--where {pair!r} is no COLUMN=VALUE, such as 'mode=training'")
+            raise BenchError(f"--where {pair!r} is not COLUMN=VALUE, such as 'mode=training'")
         value = re.sub(r'("tokens":"\d+)-', r"\1–", value)  # a bin of scheduler steps, typed without its dash
         where.setdefault(column.strip(), []).append(value)
     return where

@@ -53,7 +53,7 @@ def parse_bytes(text: str) -> int:
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", text, re.IGNORECASE)
     if not found or not (size := int(float(found[1]) * UNITS[found[2].lower()])):
-        raise BenchError(f"{text!r} is no size. Write it as 500MB or 2GB.")
+        raise BenchError(f"{text!r} is not a size. Write it as 500MB or 2GB.")
     return size
 
 

@@ -198,7 +198,7 @@ def flags(warehouse: "Warehouse", parts: Sequence[str], limits: Limits, scope: R
     rows = [row for row in table.rows if row[at] not in DEBUGGING or row[at] in scope.backends]
     sentence = (
         f"Speedup below {limits.min_speedup:g}, compiling beyond {limits.max_compile_seconds:g} s, memory ratio below"
-        f" {limits.min_compression:g}, or accuracy that is no pass."
+        f" {limits.min_compression:g}, or accuracy that does not pass."
     )
     said = counted(len(table.rows) - len(rows), "warning")
     debugging = (

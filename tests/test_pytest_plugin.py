@@ -240,7 +240,7 @@ def test_what_is_faster_or_first_fails_nothing(pytester: pytest.Pytester) -> Non
     ("arguments", "complaint"),
     [
         (["--bench-against", "nobody"], "ERROR: no run 'nobody' in *"),
-        (["--bench", "--bench-floor", "many"], "ERROR: 'many' is no share between 0 and 1. *"),
+        (["--bench", "--bench-floor", "many"], "ERROR: 'many' is not a share between 0 and 1. *"),
         (
             ["--bench", "--bench-store", "/proc/none"],
             "ERROR: cannot create the store *. Choose another with --bench-store.",

@@ -33,7 +33,7 @@ def inches(text: str) -> tuple[float, float]:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*[xX×]\s*(\d+(?:\.\d+)?)\s*", text)
     if match is None:
-        raise BenchError(f"{text!r} is no size. Give width x height in inches, such as 6x4.")
+        raise BenchError(f"{text!r} is not a size. Give width x height in inches, such as 6x4.")
     width, height = float(match[1]), float(match[2])
     if not (2 <= width <= 100 and 1.8 <= height <= 100):
         raise BenchError(f"{text!r}: a chart is 2 to 100 inches wide, and 1.8 to 100 high.")
@@ -125,7 +125,7 @@ def option_values(chart: str, draw: "Callable[..., Figure]", given: Mapping[str,
             else:
                 values[name] = None if value is None else option.type(str(value), option)
         except (click.BadParameter, TypeError) as error:
-            raise BenchError(f"{value!r} is no {name} of the chart {chart}: {error}.") from error
+            raise BenchError(f"chart {chart}: {name} cannot be {value!r}: {error}.") from error
     return values
 
 

@@ -251,7 +251,7 @@ class MemorySample(Event):
         int | None, Column("How far below the truth it may lie; NULL unknown.", unit="bytes")
     ] = None
     device_index: Annotated[int | None, Column("GPU it was read from.")] = None
-    place: Annotated[str | None, Column("Source line that had run, as FILE:LINE; NULL where nobody looked.")] = None
+    place: Annotated[str | None, Column("Source line that had run, as FILE:LINE; NULL if unknown.")] = None
     recorded_at: RecordedAt = None
     source_id: SourceId = None
     line: Line = None
@@ -399,7 +399,7 @@ class Metric(Event):
         int | None, Column("Number of the sample within its case, as in timings; NULL for an aggregate.")
     ] = None
     block: Annotated[
-        int | None, Column("Process, fork or repetition it was measured in, as in timings; NULL where nobody says.")
+        int | None, Column("Process, fork or repetition it was measured in, as in timings; NULL if unknown.")
     ] = None
 
 

@@ -81,7 +81,7 @@ def check_regular(file: int, path: Path) -> None:
     """
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def read_text(path: Path) -> str:

@@ -175,7 +175,7 @@ def _as_json(extra: dict[str, Any]) -> str:
 
 def _mapping(value: object, name: str) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
-        raise BadPass(f"{name} is no object")
+        raise BadPass(f"{name} is not an object")
     return value
 
 

@@ -115,7 +115,7 @@ class EventLog:
                     if stat.S_ISREG(about.st_mode):
                         found.append(LogFile(table, entry.name, Path(entry.path), about.st_size))
                     else:
-                        unreadable[entry.name] = f"is no regular file. {RESTORE}"
+                        unreadable[entry.name] = f"is not a regular file. {RESTORE}"
                 except OSError as error:
                     if os.path.lexists(entry.path):  # else it was merged just now
                         unreadable[entry.name] = f"cannot be read: {error.strerror}. {RESTORE}"
@@ -328,7 +328,7 @@ class EventLog:
             case {"said_by": str(stem), "remove": list(names)}:
                 pass
             case _:
-                raise ValueError("it is no list of names")
+                raise ValueError("it is not a list of names")
         listed = self.files()
         if not any(file.table == ArchivedRun.TABLE and file.stem == stem for file in listed):
             return []

@@ -563,7 +563,7 @@ class Case:
             if not is_own(error):
                 raise
         if better not in (None, "higher", "lower"):
-            raise BenchError(f"better={better!r} is no direction. Write 'higher', 'lower' or None.")
+            raise BenchError(f"better={better!r} is not a direction. Write 'higher', 'lower' or None.")
         self._run.emit(
             events.Metric(
                 run_id=self._run.run_id, case_id=self.case_id, metric=name, value=None if value is None else float(value),

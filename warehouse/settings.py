@@ -186,7 +186,7 @@ def _parsed(path: Path, text: str) -> ProjectFile:
         raise BenchError(f"{path} is not valid TOML: {error}.") from None
     table = document if path.name == OWN_FILE else document["tool"]["bench"]
     if not isinstance(table, dict):
-        raise BenchError(f"{path}: tool.bench is no table. Write its keys below [tool.bench].")
+        raise BenchError(f"{path}: tool.bench is not a table. Write its keys below [tool.bench].")
     for key in table:
         if key not in SETTINGS:
             raise UnknownName("setting", key, SETTINGS, where=str(path), cure="List them with: bench settings")
@@ -201,7 +201,7 @@ def _checked(setting: ProjectSetting, value: Any, where: str) -> Any:
     try:
         return setting.read(value)
     except ValueError:
-        raise BenchError(f"{where}: {setting.key} = {value!r} is no {setting.type}. {setting.meaning}") from None
+        raise BenchError(f"{where}: {setting.key} = {value!r}: expected {setting.type}. {setting.meaning}") from None
     except BenchError as error:
         if isinstance(error, UnknownName):
             raise

@@ -270,7 +270,7 @@ def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | No
     first, together, counts = 0, list[Any](), list[int]()
     for index, each in enumerate(records_in(itls)):
         if not isinstance(each, list):
-            raise BadRecord("itls is no list of lists")
+            raise BadRecord("itls is not a list of lists")
         counts.append(len(each))
         if index in failed:
             case.samples(each, "s", metric="itl_errored", recorded_at=moment, better=None)

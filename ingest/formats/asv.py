@@ -147,7 +147,7 @@ class _Entry:
             BadRecord: There are not as many results.
         """
         if any(not isinstance(values, list) for values in self.params):
-            raise BadRecord("params is no list of lists")
+            raise BadRecord("params is not a list of lists")
         count = math.prod(map(len, self.params))
         given = len(self.result) if isinstance(self.result, list) else 1
         if count > MOST_COMBINATIONS or (self.result is not None and count != given):

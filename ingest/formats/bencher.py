@@ -39,7 +39,7 @@ class Bencher(JsonFormat):
         case = results.case(record.name("name"))
         for measure, value in record.section("measures").items():
             if not isinstance(value, Object):
-                raise BadRecord(f"{measure[:60]} is no object with a value")
+                raise BadRecord(f"{measure[:60]} is not an object with a value")
             unit, better = MEASURES.get(measure, (None, None))
             for key, statistic in VALUES.items():
                 case.metric(

@@ -125,7 +125,7 @@ def _sides(record: Any) -> Iterable[Any]:
         if isinstance(side, Object):
             found.append(Object([*{**side, **both, **more}.items()]))
         elif side is not None:
-            found.append(Broken(record, BadRecord(f"{name} is no result")))
+            found.append(Broken(record, BadRecord(f"{name} is not a result")))
     return found or [Broken(record, BadRecord("neither a baseline nor a contender"))]
 
 

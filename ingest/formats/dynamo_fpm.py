@@ -292,7 +292,9 @@ class _Passes:
             self.batch.add(heard.metric(self.part.run_id, worker_id, dp_rank, source_id=self.part.source_id))
         name = self.part.name
         if any(heard.heartbeats for heard in self.heard.values()):
-            self.tally.notes.append(f"{name}: heartbeats of an idle engine are no steps; step_captures counts them")
+            self.tally.notes.append(
+                f"{name}: heartbeats of an idle engine are no steps; see step_captures"
+            )
         if self.sampled:
             self.tally.notes.append(
                 f"{name}: a sampled capture, which left passes out: totals of its steps say nothing. "

@@ -70,10 +70,10 @@ class GenaiPerf(JsonFormat):
         return len(rows) > 1 and HEADER.fullmatch(rows[0]) is not None and " (" in rows[1]
 
     def left_out(self, head: Head) -> str | None:
-        """A CSV says rounded what its JSON says."""
+        """A CSV repeats its JSON with rounded values."""
         beside = head.path.with_suffix(".json")
         if beside != head.path and head.path.suffix == ".csv" and beside.is_file():
-            return f"says rounded what {beside.name} beside it says"
+            return f"repeats {beside.name} with rounded values"
         return None
 
     def read(self, part: Part, batch: Batch) -> Tally:

@@ -52,7 +52,7 @@ class GoogleBenchmark(JsonFormat):
         case = results.case(name)
         unit = record.get("time_unit") or "ns"
         if not isinstance(unit, str):
-            raise BadRecord("time_unit is no text")
+            raise BadRecord("time_unit is not a text")
         iterations, repetition = record.whole("iterations"), record.whole("repetition_index")
         if not aggregate and repetition is None:  # old versions number none
             repetition = results.context[case.case_id]

@@ -61,7 +61,7 @@ def _metric(results: Results, case: Subject, score: Object, name: str | None, ca
         case.metric(name, value, unit, statistic=f"p{percent.removesuffix('.0')}")
     for fork, values in enumerate(score.array("rawData")):
         if not isinstance(values, list):
-            raise BadRecord("rawData is no list of lists")
+            raise BadRecord("rawData is not a list of lists")
         case.samples(values, unit, loops=calls, metric=name, process=fork, block=fork)
     for fork, iterations in enumerate(score.array("rawDataHistogram")):
         pairs = list(_pairs(iterations))
@@ -82,4 +82,4 @@ def _pairs(value: Any) -> Iterator[tuple[Any, int]]:
         for inner in value:
             yield from _pairs(inner)
     else:
-        raise BadRecord("rawDataHistogram is no list of values and counts")
+        raise BadRecord("rawDataHistogram is not a list of values and counts")

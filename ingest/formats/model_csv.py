@@ -210,7 +210,7 @@ def _value(text: str, metric: str) -> tuple[float, str]:
         raise BadRow(f"result is {text!r}, whose unit {match[2]!r} is unknown")
     kind, factor = UNITS[unit]
     if kind != metric:
-        raise BadRow(f"result is {text!r}, which is no {metric}")
+        raise BadRow(f"result is {text!r}, which is not a {metric}")
     value = number("result", match[1])
     if value < 0:
         raise BadRow(f"result is {text!r}, below 0")

@@ -172,7 +172,7 @@ def _targets(experiments: list[Any]) -> Iterator[Any]:
         elif report is None:
             yield Object([("config", each["config"])])
         elif not isinstance(report, Object):
-            yield Broken(each, BadRecord("the report is no object"))
+            yield Broken(each, BadRecord("the report is not an object"))
         else:
             for target, measured in report.items():
                 yield Object([("config", each["config"]), ("target", target), ("measured", measured)])

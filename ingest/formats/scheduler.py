@@ -122,7 +122,7 @@ def _is_step(line: str) -> bool:
 
 
 def _no_constant(text: str) -> Any:
-    raise BadRecord(f"{text} is no JSON value")
+    raise BadRecord(f"{text} is not a JSON value")
 
 
 _json = json.JSONDecoder(object_pairs_hook=Object, parse_constant=_no_constant)

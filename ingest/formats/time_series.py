@@ -66,7 +66,7 @@ class _Header:
         text = cells[self.time]
         moment = instant(float(text) if UNIX.fullmatch(text) else text)
         if moment is None:
-            raise BadRecord(f"{self.names[self.time]} is {text[:60]!r}, which is no time that can be read")
+            raise BadRecord(f"{self.names[self.time]} is {text[:60]!r}, which cannot be read as a time")
         return moment
 
     def differing(self, rows: list[list[str]]) -> str | None:
@@ -121,7 +121,7 @@ class TimeSeries(Format):
         header, rows = _begun(head)
         if header is None or not rows or (differing := header.differing(rows)) is None:
             return None
-        return f"has a column {header.names[header.time]!r} but is no series over time: {differing}"
+        return f"has a column {header.names[header.time]!r} but is not a series over time: {differing}"
 
     def identity(self, name: str) -> str:
         """The name of the file, which is the name of the case."""

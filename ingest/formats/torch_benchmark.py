@@ -116,4 +116,4 @@ def _cells(lines: list[str], unit: str) -> Iterator[Any]:
                 said = [(key, each) for key, each in values if each is not None]
                 yield Object([*about, ("description", column), ("unit", unit), *said])
             elif text:
-                yield Broken(line, BadRecord(f"{text[:60]!r} is no time"))
+                yield Broken(line, BadRecord(f"{text[:60]!r} is not a time"))

@@ -128,7 +128,7 @@ def _latency(record: Object, results: Results) -> None:
     percentiles = record.section("percentiles")
     for key in percentiles:
         if not re.fullmatch(r"\d{1,2}(\.\d+)?", key, re.ASCII):
-            raise BadRecord(f"{key[:60]!r} is no percentile")
+            raise BadRecord(f"{key[:60]!r} is not a percentile")
         case.metric("latency", percentiles.take(key), "s", statistic=f"p{key}")
     case.fields(record.left())
 

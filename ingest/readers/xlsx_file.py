@@ -80,7 +80,7 @@ class Workbook:
                 return (self.first_day + timedelta(microseconds=round(number * 86_400e6))).isoformat(sep=" ")
             return int(text) if text.lstrip("-").isdigit() else number
         except (ValueError, IndexError, OverflowError):
-            raise BadRecord(f"a cell is {text[:60]!r}, which is no {'text' if kind == 's' else 'number'}") from None
+            raise BadRecord(f"a cell is {text[:60]!r}, which is not a {'text' if kind == 's' else 'number'}") from None
 
 
 def is_workbook(path: Path) -> bool:

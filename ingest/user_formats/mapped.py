@@ -39,7 +39,7 @@ STATUSES = {word: status for status, words in ENDINGS.items() for word in words.
 # a number and the unit behind it
 WITH_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)")
 COMMAS = re.compile(r"[+-]?[0-9.,' ]*[0-9],[0-9]+(\.[0-9]+)?")
-WITH_COMMA = ": a comma is no decimal point, and thousands are not parted"
+WITH_COMMA = ": use a decimal point, and no separator of thousands"
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
 LOOKED_AT = 1000  # rows that tell what a column holds
 ORDERED = ("csv", "log")  # tables whose rows have their cells in the order of the columns

@@ -207,7 +207,7 @@ def _of_text(text: str) -> Iterator[Pair]:
             match = PAIR.fullmatch(part.replace("\\,", ","))
             if match is None or not match[3]:
                 raise BenchError(
-                    f"--map {part.strip()!r} is no FIELD=COLUMN or FIELD:=TEXT, such as name=model,value=result,unit=ms"
+                    f"--map {part.strip()!r} is not FIELD=COLUMN or FIELD:=TEXT, such as name=model,value=result,unit=ms"
                 )
             yield match[1], match[2] == ":=", match[3]
 

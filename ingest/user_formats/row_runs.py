@@ -105,7 +105,7 @@ class RunsOfRows:
             return None
         moment = instant(float(value) if isinstance(value, str) and UNIX.fullmatch(value) else value)
         if moment is None:
-            raise BadRecord(f"{term.text} is {show(value)}, which is no time that can be read")
+            raise BadRecord(f"{term.text} is {show(value)}, which cannot be read as a time")
         return moment
 
     def _moment_if_read(self, record: Record) -> Instant | None:

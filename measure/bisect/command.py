@@ -114,7 +114,7 @@ def _check(words: Sequence[str]) -> None:
     measuring = [name for name in COMMANDS if name != "attach"]
     if words[:1] != ["measure"] or len(words) < 3:
         raise BenchError(
-            f"what follows -- is no command that measures: {shlex.join(words) or 'nothing'}. "
+            f"what follows -- is not a measuring command: {shlex.join(words) or 'nothing'}. "
             "Write it as: -- measure function MODULE:FUNCTION, or measure models …, or measure command -- CMD …"
         )
     if words[1] not in measuring:

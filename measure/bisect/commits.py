@@ -29,7 +29,7 @@ def commits_between(text: str) -> CommitRange:
     """
     good, dots, bad = text.partition("..")
     if not dots or not good or bad.startswith("."):
-        raise BenchError(f"{text!r} is no range of commits. Write it as GOOD..BAD, such as v1.2..HEAD.")
+        raise BenchError(f"{text!r} is not a range of commits. Write it as GOOD..BAD, such as v1.2..HEAD.")
     first, last = commit_of(good), commit_of(bad or "HEAD")
     if first == last:
         raise BenchError(f"{good} and {bad or 'HEAD'} are the same commit: there is nothing between them.")

@@ -92,7 +92,7 @@ def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
                 "--results are files of another tool's command: bench measure records what it measures itself"
             )
     elif not results:
-        raise BenchError(f"{words[0]} is no bench command that measures. Say which files it writes: --results FILE")
+        raise BenchError(f"{words[0]} is not a bench command that measures. Say which files it writes: --results FILE")
     return words
 
 

@@ -45,7 +45,7 @@ def _exit_codes(ctx: click.Context, param: click.Parameter, text: str | None) ->
         return None
     codes = [part.strip() for part in (text or "").split(",") if part.strip()]
     if not all(code.isdecimal() for code in codes):
-        raise BenchError(f"{text!r} are no exit codes. Write them as 1,2 or all.")
+        raise BenchError(f"{text!r} are not exit codes. Write them as 1,2 or all.")
     return frozenset([0, *map(int, codes)])
 
 
@@ -81,7 +81,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
               help="File that commands read from stdin. [default: nothing]")  # fmt: skip
 @click.option("--show-output", is_flag=True, help="Let commands write to the terminal; their stdout goes to stderr.")
 @click.option("--ignore-exit-codes", "fine", metavar="CODES", callback=_exit_codes,
-              help="Exit codes other than 0 that are no failure: 1,2 or all.")  # fmt: skip
+              help="Exit codes other than 0 that do not count as failures: 1,2 or all.")  # fmt: skip
 @click.option("--instructions", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count instructions in three more runs of each: by the kernel, or slowly by callgrind.")  # fmt: skip
 @revisions_option

@@ -117,7 +117,9 @@ class Verdict:
         return max((estimate.precision for estimate in self.estimates), default=math.inf)
 
     def __str__(self) -> str:
-        reached = f"±{self.precision:.2%}" if self.precision < WIDEST_PRINTED_PRECISION else "no telling interval yet"
+        reached = (
+            f"±{self.precision:.2%}" if self.precision < WIDEST_PRINTED_PRECISION else "the interval is still too wide"
+        )
         why = {"precision": "precision reached", "budget": "budget spent", "repeat": "as many as asked"}[self.stopped]
         settled = "" if self.warm else ", never settled"
         stretch = f"{why}: {reached} after {self.blocks} blocks{settled}"

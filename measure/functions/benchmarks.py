@@ -69,7 +69,7 @@ def benchmark(
         reference = getattr(against, MARK, None)
         if not isinstance(reference, Benchmark) or reference.reference is not None:
             raise BenchError(
-                f"against={against!r} is no benchmark that others can be compared with: mark it, without against="
+                f"against={against!r} is not a benchmark that others can be compared with: mark it, without against="
             )
         if name or parameters or setup:
             raise BenchError("against= takes over name, parameters and setup: leave them out")

@@ -58,7 +58,7 @@ def _targets(ctx: click.Context, param: click.Parameter, targets: tuple[str, ...
             "functions are measured as module:function, or modules with all their benchmarks: not both at once"
         )
     if len(set(targets)) != len(targets):
-        raise BenchError("a function was given twice: a comparison of it with itself needs another name for it")
+        raise BenchError("a function was given twice; to compare it with itself, give it a second name")
     return targets
 
 

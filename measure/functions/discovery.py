@@ -96,7 +96,7 @@ def _parameter_values(target: str, key: str, values: Any) -> list[Any]:
         found = list(json.loads(json.dumps(list(values))))
     except (TypeError, ValueError):
         raise BenchError(
-            f"{target}: parameter {key!r} is no list of plain values; setup= makes others of them"
+            f"{target}: parameter {key!r} is not a list of plain values; setup= makes others of them"
         ) from None
     if not found:
         raise BenchError(f"{target}: parameter {key!r} has no values, so that nothing would be measured")

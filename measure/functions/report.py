@@ -111,7 +111,7 @@ class FunctionResult:
             return
         if not found.precision < WIDEST_PRINTED_PRECISION:
             given = counted(found.n, "sample", "gives", "give")
-            yield f"{title}: {given} no telling interval: measure longer with a larger {limit}"
+            yield f"{title}: {given} no usable interval: measure longer with a larger {limit}"
             return
         if self.disagreement:
             yield f"{title}: {self.disagreement}"

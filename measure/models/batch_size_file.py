@@ -20,7 +20,7 @@ def read(path: str) -> dict[str, int]:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file]
     except (OSError, UnicodeDecodeError) as error:
-        raise BenchError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}.") from error
+        raise BenchError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}.") from error
     found: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):
@@ -28,7 +28,7 @@ def read(path: str) -> dict[str, int]:
         match = _LINE.fullmatch(line)
         if match is None:
             raise BenchError(
-                f"{path}, line {number}: {line[:60]!r} is no model with a batch size. Write it as: resnet50,32"
+                f"{path}, line {number}: {line[:60]!r} is not a model with a batch size. Write it as: resnet50,32"
             )
         name, size = match[1], int(match[2])
         if found.setdefault(name, size) != size:

@@ -42,7 +42,7 @@ TODAY = {
     "log-graph-breaks": f"{ALWAYS}: bench sql 'FROM graph_break_reasons'",
     "log-operator-inputs": "--inspect",
     "multiprocess": "--ranks",
-    "no-translation-validation": "leave it out, there is none without --translation-validation",
+    "no-translation-validation": "leave it out: it has no effect without --translation-validation",
     "nopython": "--fullgraph",
     "output": "bench export --as torch-compile-csv -o FOLDER, after the run",
     "output-dir": "bench export --as torch-compile-csv -o FOLDER, after the run",

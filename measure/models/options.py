@@ -67,7 +67,7 @@ def batch_size(text: str) -> int:
     if text in WORDS:
         return WORDS[text]
     if not text.isdecimal() or int(text) < 1:
-        raise BenchError(f"{text!r} is no batch size. Write a number of 1 or more, auto or accuracy.")
+        raise BenchError(f"{text!r} is not a batch size. Write a number of 1 or more, auto or accuracy.")
     return int(text)
 
 

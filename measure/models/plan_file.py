@@ -49,7 +49,7 @@ def read(path: str, ctx: click.Context) -> PlanFile:
     except OSError as error:
         raise BenchError(f"cannot read {path}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path} is no TOML: {error}.") from error
+        raise BenchError(f"{path} is not valid TOML: {error}.") from error
     products = found.pop(PRODUCT, [])
     if not isinstance(products, list) or not all(isinstance(product, dict) for product in products):
         raise BenchError(f"{path}: {PRODUCT} is a table of axes. Write it as [[{PRODUCT}]].")

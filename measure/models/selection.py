@@ -36,7 +36,7 @@ def part_of(text: str) -> Partition:
     """
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise BenchError(f"{text!r} is no part of a plan. Write it as 1/4 … 4/4.")
+        raise BenchError(f"{text!r} is not a part of a plan. Write it as 1/4 … 4/4.")
     return Partition(int(found[1]), int(found[2]))
 
 
@@ -60,7 +60,7 @@ def pattern(text: str) -> "re.Pattern[str]":
     try:
         return re.compile(text, re.IGNORECASE)
     except re.error as error:
-        raise BenchError(f"{text!r} is no regular expression: {error}.") from None
+        raise BenchError(f"{text!r} is not a valid regular expression: {error}.") from None
 
 
 def select(

@@ -63,7 +63,7 @@ def beside(target: str, name: str, module: Any) -> Any:
     """
     source, own = _parts(target)
     if ":" in own or source.endswith(configuration.SUFFIX):
-        raise ValueError(f"{target} is no class: only a class has others beside it")
+        raise ValueError(f"{target} is not a class, so it cannot be compared with other classes")
     other = getattr(_module(source), name)()
     other.load_state_dict(module.state_dict(), assign=True)
     for weight in module.parameters():
@@ -87,7 +87,7 @@ def _module(source: str) -> Any:
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file", path=source)
+        raise ImportError(f"{path} is not a Python file", path=source)
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module  # dataclasses and pickle look there
     spec.loader.exec_module(module)

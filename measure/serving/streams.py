@@ -71,7 +71,7 @@ def open_stream(address: str) -> Stream:
     if scheme == "zmq":
         scheme = "ipc" if rest.startswith("/") else "tcp"
     if scheme not in ("tcp", "ipc") or not rest or (scheme == "tcp" and not _has_port(rest)):
-        raise BenchError(f"{address!r} is no address. Write zmq://HOST:PORT, ipc:///PATH, or the path of a file.")
+        raise BenchError(f"{address!r} is not an address. Write zmq://HOST:PORT, ipc:///PATH, or the path of a file.")
     return Socket(f"{scheme}://{rest}")
 
 
@@ -226,7 +226,7 @@ class GrowingFile:
         self.identity = status.st_dev, status.st_ino
         if not stat.S_ISREG(status.st_mode):
             os.close(self._file)
-            raise OSError("it is no file")
+            raise OSError("it is not a file")
         self._start()
 
     def _start(self) -> None:
@@ -254,7 +254,7 @@ class GrowingFile:
                 block = self._block()
             except zlib.error as error:
                 self._broken, self._lines = True, self._lines + 1
-                yield Arrived(self.name, self._lines, reason=f"the rest of the file is no gzip: {error}")
+                yield Arrived(self.name, self._lines, reason=f"the rest of the file is not valid gzip: {error}")
                 return
             if not block:
                 return

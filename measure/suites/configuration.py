@@ -61,7 +61,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise BenchError(f"cannot read {path}: {error.strerror}. A configuration is a JSON file.") from None
     except ValueError as error:
-        raise BenchError(f"{path} is no JSON: {error}.") from None
+        raise BenchError(f"{path} is not valid JSON: {error}.") from None
     if not isinstance(found, dict) or not isinstance(found.get("model_type"), str):
         raise BenchError(f'{path} does not say which architecture it is of. Write it as {{"model_type": "bert", …}}.')
     return found

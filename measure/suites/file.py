@@ -41,7 +41,7 @@ def models_in(suite: str) -> dict[str, Model]:
     except OSError as error:
         raise BenchError(f"cannot read {path}: {error.strerror}. A suite of your own is path:/models.py.") from None
     except (SyntaxError, ValueError) as error:
-        raise BenchError(f"{path} is no Python: {error}") from None
+        raise BenchError(f"{path} is not valid Python: {error}") from None
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     if name is not None and name not in classes:
         raise UnknownName("class", name, classes, where=str(path))

@@ -43,7 +43,7 @@ def lock_choice(text: str) -> str:
             SECONDS.convert(text, None, None)
         except click.BadParameter:
             raise BenchError(
-                f"--lock {text!r} is none of {', '.join(CHOICES)}, and no number of seconds to wait."
+                f"--lock {text!r} must be one of {', '.join(CHOICES)}, or the number of seconds to wait."
             ) from None
     return text
 
@@ -100,30 +100,28 @@ def _open(notify: Notify) -> int | None:
         except (FileNotFoundError, FileExistsError):
             continue
         except OSError as error:
-            notify(
-                f"cannot lock {path} ({error.strerror}): nothing keeps another measurement from running beside this one"
-            )
+            notify(f"cannot lock {path} ({error.strerror}): another measurement may run at the same time")
             return None
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:  # a pipe, or another name of somebody's file
             os.close(descriptor)
-            notify(f"{path} is no lock file: nothing keeps another measurement from running beside this one")
+            notify(f"{path} is not a lock file: another measurement may run at the same time")
             return None
         with contextlib.suppress(OSError):  # another's: they have done that
             os.fchmod(descriptor, 0o666)
         return descriptor
-    notify(f"cannot make {path}: nothing keeps another measurement from running beside this one")
+    notify(f"cannot make {path}: another measurement may run at the same time")
     return None
 
 
 def _acquire(descriptor: int, lock: str, notify: Notify) -> None:
     if _taken(descriptor):
         return
-    advice = "Try again when it is done, or measure beside it with --lock off."
+    advice = "Try again when it is done, or measure at the same time with --lock off."
     if lock == "fail":
         raise MachineBusy(f"{_holder(descriptor)}. {advice}")
     longest = LONGEST_WAIT_S if lock == "wait" else float(lock)
-    notify(f"waiting for {span(longest)} at most: {_holder(descriptor)}. Measure beside it with --lock off")
+    notify(f"waiting for {span(longest)} at most: {_holder(descriptor)}. Measure at the same time with --lock off")
     end = time.monotonic() + longest
     while not _taken(descriptor):
         if time.monotonic() >= end:

@@ -33,7 +33,7 @@ def read_limit(value: str | float) -> float:
     except ValueError:
         limit = math.nan
     if not 0 < limit < math.inf:
-        raise BenchError(f"{value!r} is no limit. Write it in ms, such as 200")
+        raise BenchError(f"{value!r} is not a limit. Write it in ms, such as 200")
     return limit
 
 
@@ -50,7 +50,7 @@ def read_limits(texts: Sequence[str]) -> dict[str, float]:
         if name and name not in LIMITS:
             raise UnknownName("limit", name, LIMITS, cure="Write it as ttft=200, in ms")
         if not equals:
-            raise BenchError(f"--slo {text!r} is no METRIC=MS, such as ttft=200; metrics: {', '.join(LIMITS)}")
+            raise BenchError(f"--slo {text!r} is not METRIC=MS, such as ttft=200; metrics: {', '.join(LIMITS)}")
         if name in limits:
             raise BenchError(f"--slo limits {name} twice. Give one limit of each metric")
         limits[name] = read_limit(value)

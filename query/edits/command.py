@@ -119,7 +119,7 @@ def tag(run: str, tags: tuple[str, ...], remove: bool, store: Store) -> None:
     pairs = [text.partition("=") for text in tags]
     for text, (key, equals, _) in zip(tags, pairs, strict=True):
         if not (key and equals):
-            raise BenchError(f"{text!r} is no KEY=VALUE, such as gpu=h200")
+            raise BenchError(f"{text!r} is not KEY=VALUE, such as gpu=h200")
     _show(tag_runs(store, [run], {key: value for key, _, value in pairs}, notify=notify))
     notify(f"tagged; see all tags with: {details}")
 

@@ -41,7 +41,7 @@ def session(master: str, **settings: str) -> "Iterator[SparkSession]":
         raise MissingExtra("pyspark", "spark") from None
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise BenchError(
-            "Spark needs Java, and there is none: no `java` in PATH and no JAVA_HOME. Install Java 17 (Debian: "
+            "Spark needs Java, but there is no `java` in PATH and no JAVA_HOME. Install Java 17 (Debian: "
             "apt install openjdk-17-jre-headless), or ask without --engine spark."
         )
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it prints errors that we raise

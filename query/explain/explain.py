@@ -135,7 +135,7 @@ def _check_order(warehouse: "Warehouse", names: Sequence[str]) -> None:
                 named_runs(warehouse, name)
             except UnknownName:
                 order = shlex.join([*names[:place], *names[place + 1 :], name])
-                raise BenchError(f"{name!r} is no run. The case comes last: bench explain {order}") from None
+                raise BenchError(f"{name!r} is not a run. The case comes last: bench explain {order}") from None
 
 
 def explain_comparison(

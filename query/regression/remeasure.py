@@ -47,10 +47,7 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     if source != "measure" or not words:
         return f"run {run_id[:13]} was measured by {source}, not by bench: measure it again there and ingest the result"
     if "models" not in words:
-        return (
-            _same_words(words, config, str(warehouse.store.root))
-            or f"its command is none that bench repeats: {command}"
-        )
+        return _same_words(words, config, str(warehouse.store.root)) or f"bench cannot repeat its command: {command}"
     rows = warehouse.rows(
         f"SELECT DISTINCT {', '.join(OPTIONS)}, parameters FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)",
         [run_id, list(case_ids)],
@@ -136,7 +133,7 @@ def obstacle(warehouse: "Warehouse", run_id: str) -> str | None:
     if host != socket.gethostname():
         return f"it was measured on {host or 'an unknown machine'}, and this is {socket.gethostname()}"
     if commit is None:
-        return "nobody knows which commit it measured: run bench measure within a git repository"
+        return "its commit was not recorded: run bench measure within a git repository"
     here, _, changed = environment.git()
     if here != commit:
         return f"it measured commit {commit[:9]}, and {here[:9] if here else 'none'} is checked out"

@@ -275,10 +275,10 @@ def test_bad_input_is_rejected_with_line_and_reason_and_the_rest_loads(
     assert found.rejects() == [
         (3, "2 columns under a header of 3"), (4, "4 columns under a header of 3"), (5, "not UTF-8"),
         (9, "longer than 1 MiB"),
-        (10, 'v is "1,5", not a number: a comma is no decimal point, and thousands are not parted'),
-        (11, 'v is "1,234.5", not a number: a comma is no decimal point, and thousands are not parted'),
-        (12, "holds a NUL byte"), (14, 'at is "01.02.2026", which is no time that can be read'),
-        (15, 'at is "1/2/2026", which is no time that can be read'), (17, "blank line"),
+        (10, 'v is "1,5", not a number: use a decimal point, and no separator of thousands'),
+        (11, 'v is "1,234.5", not a number: use a decimal point, and no separator of thousands'),
+        (12, "holds a NUL byte"), (14, 'at is "01.02.2026", which cannot be read as a time'),
+        (15, 'at is "1/2/2026", which cannot be read as a time'), (17, "blank line"),
     ]  # fmt: skip
     assert found.names == ["good", "utf-8 \xe9", "quoted\nname", "iso", "unix"]
 

@@ -267,7 +267,7 @@ def test_statuses_are_outcomes(tmp_path: Path) -> None:
         ("a,1_0,1,2026-01-01", 'v is "1_0", not a number'),
         ("a,1,1.5,2026-01-01", 'batch_size is "1.5", not a whole number'),
         ("a,1,-1,2026-01-01", 'batch_size is "-1", not a whole number'),
-        ("a,1,1,someday", 'at is "someday", which is no time'),
+        ("a,1,1,someday", 'at is "someday", which cannot be read as a time'),
         (",1,1,2026-01-01", "no m"),
         ("a,1,1", "3 columns under a header of 4"),
         ('a,"1,1,2026-01-01', "not valid CSV"),

@@ -63,7 +63,7 @@ def test_moments(tmp_path: Path) -> None:
     found = read(tmp_path, text, r"^(?P<time>\S+ \S+) " + TOOK)
     assert [timing.recorded_at for timing in found.of(Timing)] == [1767225601_500000]
     assert found.runs[0].started_at == 1767225601_500000
-    assert found.rejects() == [(2, 'time is "2026-13-01 00:00:02,500", which is no time that can be read')]
+    assert found.rejects() == [(2, 'time is "2026-13-01 00:00:02,500", which cannot be read as a time')]
     assert found.of(Reject)[0].text == text.splitlines()[1]
 
 

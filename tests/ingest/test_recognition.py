@@ -63,7 +63,7 @@ def test_what_looks_like_a_time_series_is_told_why_it_is_none(tmp_path: Path) ->
     (tmp_path / "a.csv").write_text("timestamp,provider,ms\n2026-05-01,triton,0.5\n2026-05-02,torch,0.75\n")
     result = CliRunner().invoke(command, [str(tmp_path / "a.csv"), "--store", str(tmp_path / "s")])
 
-    assert "is no series over time: its rows differ in 'provider'" in str(result.exception)
+    assert "is not a series over time: its rows differ in 'provider'" in str(result.exception)
     assert "--map" in str(result.exception)
 
 
@@ -142,7 +142,8 @@ def test_facts_that_files_lack_are_said_with_set(tmp_path: Path, rows: Rows) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "message"), [("comit=abc", "commit"), ("commit=", "has no value"), ("time=soon", "is no time")]
+    ("said", "message"),
+    [("comit=abc", "commit"), ("commit=", "has no value"), ("time=soon", "cannot be read as a time")],
 )
 def test_a_fact_that_cannot_be_meant_is_an_error(tmp_path: Path, said: str, message: str) -> None:
     """With the nearest name, or how to write it."""

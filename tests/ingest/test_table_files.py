@@ -297,7 +297,7 @@ def test_a_broken_cell_is_a_reject_and_a_broken_sheet_ends(tmp_path: Path) -> No
 
     assert found.names == ["c"]
     assert [reason[:38] for _, reason in found.rejects()] == [
-        "a cell is '7', which is no text", "a cell is '1e', which is no number", "the rest of the sheet: xl/worksheets/s",
+        "a cell is '7', which is not a text", "a cell is '1e', which is not a number", "the rest of the sheet: xl/worksheets/s",
     ]  # fmt: skip
     assert found.accounting == (4, 1, 3)
 

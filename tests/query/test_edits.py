@@ -467,7 +467,7 @@ def test_samples_are_listed_where_they_are_known(store: Store, bench: Callable[.
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tag", "main", "novalue"], "'novalue' is no KEY=VALUE"),
+        (["tag", "main", "novalue"], "'novalue' is not KEY=VALUE"),
         (["rename", "main", "latest"], "'latest' cannot be the name of a config"),
         (["remember", "main"], "there is no forgotten run in"),
     ],

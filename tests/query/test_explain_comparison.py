@@ -135,7 +135,7 @@ def test_a_case_before_the_sides_is_answered_with_the_order(sides: Any, names: t
     (case_name,) = {*names} - {"fast", "slow"}
 
     with pytest.raises(
-        BenchError, match=f"{case_name!r} is no run. The case comes last: bench explain fast slow {case_name}$"
+        BenchError, match=f"{case_name!r} is not a run. The case comes last: bench explain fast slow {case_name}$"
     ):
         explain(warehouse, names)
     with pytest.raises(UnknownName, match="no run 'slwo'"):

@@ -317,7 +317,7 @@ def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypa
 def test_a_date_is_in_utc(text: str, means: str | None) -> None:
     """What is none says how to write one, and no codes such as %Y."""
     if means is None:
-        with pytest.raises(click.BadParameter, match=r"is no date. Write it as 2026-11-01 or"):
+        with pytest.raises(click.BadParameter, match=r"is not a date. Write it as 2026-11-01 or"):
             Moment().convert(text, None, None)
     else:
         assert str(Moment().convert(text, None, None)) == means

@@ -233,7 +233,7 @@ def test_an_endpoint_that_is_no_address_is_an_error(server: ObjectServer, monkey
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"):
         for endpoint in wrong:
             monkeypatch.setenv(name, endpoint)
-            with pytest.raises(PlaceError, match=rf"\({name}\) is no address\. Write it as https") as error:
+            with pytest.raises(PlaceError, match=rf"\({name}\) is not an address\. Write it as https") as error:
                 Bucket("s3://bucket/x")
             assert SECRET not in str(error.value)
         monkeypatch.delenv(name)

@@ -575,7 +575,7 @@ def test_json_that_is_none_closes_no_store(store: Store) -> None:
 
 def test_a_direction_is_higher_or_lower(store: Store) -> None:
     """Any other word would be taken for none, and no regression be seen."""
-    with bench.run("any", store=store) as run, pytest.raises(BenchError, match="is no direction"):
+    with bench.run("any", store=store) as run, pytest.raises(BenchError, match="is not a direction"):
         run.case("x").metric("tokens", 1, better="Higher")
 
 

@@ -31,9 +31,7 @@ def draw(
     base: str,
     candidate: str,
     *,
-    metric: Annotated[
-        str | None, Option("What to compare.  [default: latency; where there is none, what most cases have]")
-    ] = None,
+    metric: Annotated[str | None, Option("What to compare.  [default: latency; else what most cases have]")] = None,
     by: Annotated[str, Option("Relative or absolute change.", type=click.Choice(["ratio", "difference"]))] = "ratio",
     worst: Annotated[int, Option("The N that lost most.", type=click.IntRange(0))] = MOST,
     best: Annotated[int, Option("The N that gained most.", type=click.IntRange(0))] = MOST,

@@ -27,7 +27,7 @@ def share(text: str, most: float = 1) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < most:
-        raise BenchError(f"{text!r} is no share between 0 and {most:g}. Write it as 3% or 0.03.")
+        raise BenchError(f"{text!r} is not a share between 0 and {most:g}. Write it as 3% or 0.03.")
     return value
 
 

@@ -111,7 +111,7 @@ class Moment(click.DateTime):
         try:
             moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is no date. Write it as 2026-11-01 or 2026-11-01T12:30.", param, ctx)
+            self.fail(f"{value!r} is not a date. Write it as 2026-11-01 or 2026-11-01T12:30.", param, ctx)
         return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 

@@ -91,7 +91,7 @@ def copy_events(
         if not any(isinstance(error, Missing) for error in failed.values()):
             return
         has = None  # what is gone was merged meanwhile: look again
-    raise PlaceError(f"{source.url} changes faster than it can be copied. Try again when nobody compacts it.")
+    raise PlaceError(f"{source.url} changes faster than it can be copied. Try again when no compaction runs.")
 
 
 def copy_rest(

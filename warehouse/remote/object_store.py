@@ -42,10 +42,10 @@ def clean_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:  # it says what is wrong with brackets, and repeats what is between them
-        raise BenchError("the address of the store is none. Write it as s3://bucket/prefix.") from None
+        raise BenchError("the address of the store is invalid. Write it as s3://bucket/prefix.") from None
     if parts.scheme not in SCHEMES:
         raise BenchError(
-            f"{parts.scheme}://… is no store: give a folder, or {', '.join(f'{s}://bucket/prefix' for s in SCHEMES)}."
+            f"{parts.scheme}://… is not a store: give a folder, or {', '.join(f'{s}://bucket/prefix' for s in SCHEMES)}."
         )
     if "@" in url or ":" in parts.netloc or parts.query or parts.fragment:
         raise BenchError(
@@ -99,7 +99,9 @@ def _check_endpoint(url: str, name: str, endpoint: str) -> None:
             match[1].encode().decode("idna")
     except ValueError:
         login = " without a login, which belongs into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" * ("@" in endpoint)
-        raise PlaceError(f"{url}: the endpoint ({name}) is no address. Write it as https://host:port{login}.") from None
+        raise PlaceError(
+            f"{url}: the endpoint ({name}) is not an address. Write it as https://host:port{login}."
+        ) from None
 
 
 _forked = False  # with obstore in use: its threads stayed with the parent, and whoever calls it waits for ever

@@ -116,7 +116,7 @@ def archive(
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
         for name, why in load_locked(store).left_out.items():
-            raise BenchError(f"{name} {why} Until then nobody knows what is in it, and nothing is archived.")
+            raise BenchError(f"{name} {why} Until then its content is unknown, and nothing is archived.")
         log = EventLog(store)
         with Warehouse.open(store) as warehouse, log_is_read(store):
             live = [run_of(path) for path in log.being_written()]

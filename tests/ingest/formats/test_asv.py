@@ -108,7 +108,7 @@ def test_units_come_from_benchmarks_json_or_the_prefix() -> None:
             {"params": [list(range(1000))] * 4, "result": None},
             "1 result for 1,000,000,000,000 combinations of parameters",
         ),
-        ({"params": ["ab"], "result": [1]}, "params is no list of lists"),
+        ({"params": ["ab"], "result": [1]}, "params is not a list of lists"),
         ({"params": 5, "result": [1]}, "params is 5, not a list"),
         ({"params": [], "result": []}, "0 results for 1 combination of parameters"),
     ],

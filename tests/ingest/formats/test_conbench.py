@@ -148,4 +148,4 @@ def test_a_side_that_is_no_result_is_a_reject() -> None:
     """The other one loads."""
     got = read("conbench-compare", [{**CONBENCH_PAIRS[0], "baseline": 5}])
 
-    assert [reason for _, reason in got.rejects()] == ["baseline is no result"] and got.accounting == (2, 1, 1)
+    assert [reason for _, reason in got.rejects()] == ["baseline is not a result"] and got.accounting == (2, 1, 1)

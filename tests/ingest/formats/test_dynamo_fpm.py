@@ -94,7 +94,7 @@ def test_heartbeats_are_counted_and_no_steps(tmp_path: Path, bulk: bool) -> None
     assert (
         [note.partition(": ")[2] for note in tally.notes]
         == [
-            "heartbeats of an idle engine are no steps; step_captures counts them"  # so that files with other counts share it
+            "heartbeats of an idle engine are no steps; see step_captures"  # so that files with other counts share it
         ]
     )
 

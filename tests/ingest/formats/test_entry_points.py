@@ -90,7 +90,7 @@ def test_the_package_of_the_page(install: Install, load: Load, rows: Rows, tmp_p
             "cannot be loaded: ModuleNotFoundError: No module named 'nothing",
         ),
         ("1 / 0", "broken:Mine", "cannot be loaded: ZeroDivisionError"),
-        ("Mine = 5", "broken:Mine", "is no subclass of bench.ingest.format.Format with a name"),
+        ("Mine = 5", "broken:Mine", "is not a subclass of bench.ingest.format.Format with a name"),
         ("", "broken:Mine", "cannot be loaded: AttributeError"),
         (LINES.format(kind="Mine", name="hyperfine"), "broken:Mine", "two formats are called 'hyperfine', of .* and "),
     ],

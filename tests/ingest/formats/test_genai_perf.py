@@ -206,7 +206,7 @@ def test_files_of_one_benchmark_are_one_case(tmp_path: Path, load: Callable[...,
 
     assert rows("SELECT count(DISTINCT case_id), count(DISTINCT run_id) FROM cases") == [(1, 1)]
     assert rows("SELECT count(*) FROM timings WHERE metric = 'latency'") == [(1,)]
-    assert any("says rounded what profile_export_genai_perf.json" in note for note in report.notes)
+    assert any("repeats profile_export_genai_perf.json" in note for note in report.notes)
 
 
 @given(st.lists(st.lists(st.integers(1, 10**9), min_size=1, max_size=5), min_size=1, max_size=5))

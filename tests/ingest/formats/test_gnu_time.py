@@ -30,7 +30,7 @@ def test_a_block_is_a_sample_of_its_command() -> None:
         "user_time": (2.5e8, "ns"), "system_time": (5e8, "ns"), "major_faults": (2.0, "count"), "minor_faults": (71.0, "count"),
         "voluntary_switches": (1.0, "count"), "fields": '{"Page size (bytes)": "4096", "Percent of CPU this job got": "75%"}',
     }  # fmt: skip
-    assert (got.accounting, got.tally.notes) == ((2, 2, 0), ["t.txt: 1 line is no result"])
+    assert (got.accounting, got.tally.notes) == ((2, 2, 0), ["t.txt: 1 line is not a result"])
 
 
 def test_a_command_that_failed_says_how() -> None:

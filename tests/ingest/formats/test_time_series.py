@@ -66,7 +66,7 @@ def test_comments_and_broken_rows() -> None:
 
     assert got.tally.notes == ["api.csv: 2 lines are comments: # about # this"]
     assert got.rejects() == [
-        (5, "1 column under a header of 2"), (6, "time is 'yesterday', which is no time that can be read"),
+        (5, "1 column under a header of 2"), (6, "time is 'yesterday', which cannot be read as a time"),
         (7, "blank line"),
     ]  # fmt: skip
     assert got.accounting == (5, 2, 3)

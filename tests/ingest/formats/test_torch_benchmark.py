@@ -33,7 +33,7 @@ def test_a_cell_of_a_table_is_a_median() -> None:
     medians = [metric.value for metric in got.of(Metric) if metric.statistic == "median"]
     assert medians == [1500.0, 7100.0, 6400.0, 1500.0, 15953200.0, 7590200.0, 11977500.0, 250000.0]
     assert got.metrics()["relative_iqr"] == (33.0, "%") and got.metrics()["latency_range"] == (125000.0, "ns")
-    assert got.accounting == (8, 8, 0) and got.tally.notes == ["compare.txt: 1 line is no result"]
+    assert got.accounting == (8, 8, 0) and got.tally.notes == ["compare.txt: 1 line is not a result"]
 
 
 def test_a_cell_that_is_no_time_is_a_reject() -> None:
@@ -41,7 +41,7 @@ def test_a_cell_that_is_no_time_is_a_reject() -> None:
     text = TORCH_TABLES.replace("6.4  |", "fast |").replace("|     1.5  |   15953.2", "   15953.2")
     got = read("torch-benchmark", text, name="compare.txt")
 
-    assert [reason for _, reason in got.rejects()] == ["'fast' is no time", "0 cells under a header of 2"]
+    assert [reason for _, reason in got.rejects()] == ["'fast' is not a time", "0 cells under a header of 2"]
     assert got.accounting == (7, 5, 2)
 
 

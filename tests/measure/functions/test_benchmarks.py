@@ -108,9 +108,9 @@ def test_a_benchmark_is_found_by_the_name_it_has_in_its_module(write: Write) -> 
     ("text", "complaint"),
     [
         ("x = 1", "bench_bad marks no function with @bench.benchmark"),
-        ("import bench\n@bench.benchmark(parameters={'n': [object()]})\ndef f(n): pass", "'n' is no list of plain values"),
-        ("import bench\n@bench.benchmark(parameters={'n': 'abc'})\ndef f(n): pass", "'n' is no list of plain values"),
-        ("import bench\n@bench.benchmark(against=len)\ndef f(): pass", "is no benchmark that others can be compared with"),
+        ("import bench\n@bench.benchmark(parameters={'n': [object()]})\ndef f(n): pass", "'n' is not a list of plain values"),
+        ("import bench\n@bench.benchmark(parameters={'n': 'abc'})\ndef f(n): pass", "'n' is not a list of plain values"),
+        ("import bench\n@bench.benchmark(against=len)\ndef f(): pass", "is not a benchmark that others can be compared with"),
         ("import bench\ng = bench.benchmark(lambda: 1)\n@bench.benchmark(against=g, name='x')\ndef f(): pass", "leave them out"),
         ("import bench\nf = bench.benchmark(name='a')(lambda: 1)\ndef h(): pass\nbench.benchmark(name='a')(h)", "two benchmarks"),
         ("import bench\n@bench.benchmark(parameters={'n': []})\ndef f(n): pass", "'n' has no values"),

@@ -407,7 +407,7 @@ def test_what_a_row_cannot_say_is_said() -> None:
     assert "% was asked: processes differ: measure in more than 5 with --processes" in notes(far)
     assert "no difference found (smallest detectable: " in notes(near, ratio_of([-0.1, 0.1] * 8), near)
     assert "where 1.0% was asked: measure longer with a larger --budget" in notes(near, ratio_of([-0.1, 0.1] * 8), near)
-    assert "m:f n=1: 3 samples give no telling interval" in notes(level({(0, block): 100.0 for block in range(3)}))
+    assert "m:f n=1: 3 samples give no usable interval" in notes(level({(0, block): 100.0 for block in range(3)}))
     assert "m:f n=1: measured in one process: differences between processes are not in the interval" in notes(
         level({(0, block): 100.0 for block in range(20)})
     )

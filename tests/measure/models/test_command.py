@@ -147,4 +147,4 @@ def test_what_is_no_finite_number_bounds_nothing(words: tuple[str, ...]) -> None
     ended = CliRunner().invoke(cli, ["measure", "models", *words, "--print"])
 
     assert ended.exit_code == 2
-    assert "is no number up to 1,000,000,000" in ended.stderr
+    assert "is not a number up to 1,000,000,000" in ended.stderr

@@ -221,7 +221,7 @@ def test_a_configuration_is_a_model_called_like_its_file(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not valid JSON"),
         ("[]", "does not say which architecture"),
         ('{"model_type": "brt"}', r"no architecture 'brt'.*Nearest: .*\"architectures\""),
     ],

@@ -80,5 +80,5 @@ def test_a_part_reads_as_it_is_written() -> None:
 
 def test_what_is_no_pattern_is_refused() -> None:
     """With the reason."""
-    with pytest.raises(BenchError, match="no regular expression: missing"):
+    with pytest.raises(BenchError, match="not a valid regular expression: missing"):
         pattern("(")

@@ -175,7 +175,7 @@ def test_what_is_no_gzip_is_one_reject(tmp_path: Path, files: Any) -> None:
     (tmp_path / "t.gz").write_bytes(gzip.compress(line(1)) + b"garbage\n" * 100)
 
     first, second = files("t.gz")
-    assert first.document and "the rest of the file is no gzip" in second.reason
+    assert first.document and "the rest of the file is not valid gzip" in second.reason
     assert files("t.gz") == []
 
 
@@ -210,7 +210,7 @@ def test_pipes_and_devices_are_not_followed(tmp_path: Path, files: Any) -> None:
     """They would wait, or never end. It is said once."""
     os.mkfifo(tmp_path / "pipe.jsonl")
 
-    assert (counters(files("pipe.jsonl")), files("pipe.jsonl")) == (["cannot be read: it is no file"], [])
+    assert (counters(files("pipe.jsonl")), files("pipe.jsonl")) == (["cannot be read: it is not a file"], [])
 
 
 def test_files_beyond_the_most_are_named(tmp_path: Path, files: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,10 +88,10 @@ def test_a_time_of_zero_is_none() -> None:
         ({"counter_id": 1 << 63}, "counter_id is"),
         ({"worker_id": "x" * 300}, "worker_id is 'xxx"),
         ({"worker_id": b"x"}, "worker_id is"),
-        ({"scheduled_requests": [1]}, "scheduled_requests is no object"),
+        ({"scheduled_requests": [1]}, "scheduled_requests is not an object"),
         ({"scheduled_requests": {"num_decode_requests": 1.5}}, "num_decode_requests is 1.5"),
         ({"scheduled_requests": {"num_decode_requests": (1 << 63) - 1, "sum_prefill_tokens": 1}}, "beyond 64 bits"),
-        ({"queued_requests": 3}, "queued_requests is no object"),
+        ({"queued_requests": 3}, "queued_requests is not an object"),
     ],
 )
 def test_what_is_no_pass_says_why(change: dict[str, Any], reason: str) -> None:

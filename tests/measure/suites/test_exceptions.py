@@ -138,7 +138,7 @@ def test_a_file_of_batch_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("alexnet", "line 1: 'alexnet' is no model with a batch size"),
+        ("alexnet", "line 1: 'alexnet' is not a model with a batch size"),
         ("a,0", "line 1"),
         ("a,1\na,2", "line 2: a has two"),
         ("", "no batch size"),

@@ -83,7 +83,7 @@ def test_what_is_wrong_with_a_file_is_said(own: Path, tmp_path: Path) -> None:
 
     for path, complaint in (
         ("absent.py", "cannot read"),
-        ("broken.py", "is no Python"),
+        ("broken.py", "is not valid Python"),
         ("empty.py", "has no model: a class with a method get_example_inputs"),
     ):
         with pytest.raises(BenchError, match=complaint):

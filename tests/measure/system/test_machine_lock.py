@@ -82,7 +82,7 @@ def test_what_is_no_wait_is_refused(text: str) -> None:
 
     assert isinstance(said.exception, BenchError)
     assert said.exception.exit_code == Exit.USAGE
-    assert "none of wait, fail, off, and no number of seconds" in str(said.exception)
+    assert "must be one of wait, fail, off, or the number of seconds" in str(said.exception)
 
 
 def test_or_measure_beside_it(holder: "subprocess.Popen[str]") -> None:
@@ -137,7 +137,7 @@ def test_what_is_no_lock_file_is_left_alone(kind: str, lock_file: Path, tmp_path
     with alone(notify=said.append):
         pass
 
-    assert said == [f"{lock_file} is no lock file: nothing keeps another measurement from running beside this one"]
+    assert said == [f"{lock_file} is not a lock file: another measurement may run at the same time"]
     assert victim.read_text() == "mine"
 
 

@@ -212,7 +212,7 @@ def test_sizes(text: str, size: int) -> None:
     """With or without a unit; nonsense is an error."""
     assert parse_bytes(text) == size
     for wrong in ("", "0", "GB", "-1GB", "2 XB"):
-        with pytest.raises(BenchError, match="is no size"):
+        with pytest.raises(BenchError, match="is not a size"):
             parse_bytes(wrong)
 
 
