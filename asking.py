@@ -196,7 +196,7 @@ class OpenStore:
             return list(catalog(warehouse).dicts())
 
     def view(self, name: str) -> "Described":
-        """What a view, macro or table holds, as `bench views NAME` describes it.
+        """Describe a view, macro or table, as `bench views NAME` describes it.
 
         Raises:
             UnknownName: There is none by that name.

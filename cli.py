@@ -171,7 +171,7 @@ def _run_bench(
 
 
 def _output(process: "subprocess.Popen[str]") -> tuple[str, str] | None:
-    """What it wrote, if it ends soon."""
+    """Its output, if it ends soon."""
     try:
         return process.communicate(timeout=CHECK_S)
     except subprocess.TimeoutExpired:

@@ -160,7 +160,7 @@ class Bench:
 
 
 class CallStats:
-    """What was measured, in seconds, by the names that pytest-benchmark has for it."""
+    """Statistics in seconds, by the names of pytest-benchmark."""
 
     def __init__(self, data: list[float]) -> None:
         """Sum up the times of single calls."""

@@ -1,4 +1,4 @@
-"""What vLLM imports of bench, by names that a user types or that its plugins are found by.
+"""Classes of bench that vLLM imports, by names that a user types or that its plugins are found by.
 
     BENCH_STORE=.bench vllm serve MODEL --scheduler-cls bench.serving.RecordingScheduler
 

@@ -11,7 +11,7 @@ from .plan import Item, NewPart
 
 @dataclass(slots=True)
 class Line:
-    """How the lines of one file were counted."""
+    """The counts of one file's lines."""
 
     path: Path
     config: str

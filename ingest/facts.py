@@ -1,4 +1,4 @@
-"""What a user says of runs whose files do not: `--set KEY=VALUE`."""
+"""Facts of runs that their files lack: `--set KEY=VALUE`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ FACTS = {  # what a user may say of runs -> column
 
 
 def parse_facts(pairs: Iterable[str]) -> dict[str, Any]:
-    """What `--set KEY=VALUE` says, as columns of `runs`.
+    """The facts of `--set KEY=VALUE`, as columns of `runs`.
 
     Raises:
         BenchError: There is no such key, or the value is no time.

@@ -206,7 +206,7 @@ class Format(ABC):
 
     @abstractmethod
     def recognise(self, head: Head) -> bool:
-        """Whether a file is of this format, by its content; a name alone is not enough."""
+        """Return whether a file is of this format, by its content; a name alone is not enough."""
 
     @abstractmethod
     def read(self, part: Part, batch: "Batch") -> Tally:
@@ -241,7 +241,7 @@ class Format(ABC):
         return ""
 
     def group(self, name: str) -> str:
-        """What the file's subfolder adds to the config, which is the folder's name; `name` is the path below the folder."""
+        """The part of the config that the file's subfolder adds to the folder's name; `name` is the path below the folder."""
         return ""
 
     def result_set(self, name: str) -> str:

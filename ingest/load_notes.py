@@ -1,4 +1,4 @@
-"""What is told after a load: files that name the same case, and numbers that nobody can judge."""
+"""Notes after a load: files that name the same case, and numbers that cannot be judged."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -33,7 +33,7 @@ def notes_on_setups(parts: Iterable[NewPart], tallies: Mapping[tuple[str, int], 
 
 
 def _differ(one: Fact, other: Fact) -> bool:
-    """Whether two facts are of two setups; means that differ a little are not."""
+    """Return whether two facts are of two setups; means that differ a little are not."""
     if isinstance(one, float) and isinstance(other, float):
         low, high = sorted((abs(one), abs(other)))
         return high > low * (1 + ALIKE) or one * other < 0

@@ -56,7 +56,7 @@ class NewPart:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from all other parts of the store."""
+        """Its identity in the store."""
         return self.source_id, self.part
 
 
@@ -108,7 +108,7 @@ class _File:
         return self.forced or find_format(self.kind)
 
     def is_unchanged(self) -> bool:
-        """Whether all of it is in the store."""
+        """Return whether all of it is in the store."""
         return self.match is not None and self.match.end_byte == self.print.size_bytes
 
 
@@ -157,7 +157,7 @@ def make_plan(
 
 
 def is_store(path: Path) -> bool:
-    """Whether a path is a store of bench's own, or one file of its log."""
+    """Return whether a path is a store of bench's own, or one file of its log."""
     if path.is_dir():
         return (path / "events").is_dir()
     return path.suffix == ".parquet" and path.is_file() and not find_format("bench-table").recognise(read_head(path))
@@ -247,7 +247,7 @@ def _same_configs(
 
 
 def _group(kind: str, name: str) -> str:
-    """What a file's subfolder adds to its config; only files below the given folder have a subfolder."""
+    """The part of the config that a file's subfolder adds; only files below the given folder have a subfolder."""
     return formats()[kind].group(name) if "/" in name and kind in formats() else ""
 
 
@@ -328,7 +328,7 @@ def _look(
 
 
 def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, forced: Format | None) -> bool:
-    """Whether a known part whose bytes begin this file is this file, shorter or as it is."""
+    """Return whether a known part whose bytes begin this file is this file, shorter or as it is."""
     if forced is not None and row.format != forced.name:
         return False
     if (
@@ -411,13 +411,13 @@ def _content(file: _File) -> list[str]:
 
 
 def _differs(file: _File, earlier: dict[str, str]) -> bool:
-    """Whether a run holds a file of this name that is another, by its first line if it grows."""
+    """Return whether a run holds a file of this name that is another, by its first line if it grows."""
     head = earlier.get(file.name)
     return head is not None and not (file.format.grows and head == file.print.head_sha256)
 
 
 def _grown(file: _File, row: IndexedSource, known: KnownSources, plan: IngestPlan) -> Item:
-    """What is new of a file that is known, or that this very plan loads, as a whole or shorter."""
+    """The new part of a file whose beginning is known, or is loaded by this plan."""
     item = Item(file.path, row.config, row.format, known_lines=row.next_line - 1)
     planned = known.planned.get((row.source_id, row.part))
     if planned is not None and row.end_byte == file.print.size_bytes:

@@ -1,4 +1,4 @@
-"""What an ingest tells of its progress."""
+"""The progress of an ingest."""
 
 from typing import TYPE_CHECKING
 

@@ -50,7 +50,7 @@ class Measures(click.Group):
 
 
 def hiding(folder: Path) -> Path | None:
-    """What Python takes for the package `bench` in scripts that lie in a folder, if it is not this package."""
+    """The file or folder that scripts in a folder would import as `bench`, if it is not this package."""
     for path in (folder / "bench.py", folder / "bench" / "__init__.py"):
         if path.is_file() and not path.parent.samefile(Path(__file__).parents[1]):
             return path

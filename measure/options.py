@@ -1,4 +1,4 @@
-"""What all measuring commands share: options of the run, writing its rows, and messages."""
+"""Shared by all measuring commands: options of the run, writing its rows, and messages."""
 
 import math
 import os

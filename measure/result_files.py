@@ -37,7 +37,7 @@ class _Seen:
         return _stat(path) != self.stat
 
     def is_added_to(self, path: Path) -> bool:
-        """Whether the file begins with what was there before."""
+        """Return whether the file begins with what was there before."""
         return 0 < self.size < path.stat().st_size and _sha256(path, self.size) == self.sha256
 
 

@@ -1,4 +1,4 @@
-"""What each command answers with `--format json`: the columns of its rows, by the headers of views and `columns.txt`."""
+"""The answer of each command with `--format json`: the columns of its rows, by the headers of views and `columns.txt`."""
 
 import functools
 import importlib.resources
@@ -88,7 +88,7 @@ ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """What a row is, and its columns by name, in order."""
+    """The grain of a row, and its columns by name, in order."""
 
     grain: str
     columns: dict[str, ViewColumn]

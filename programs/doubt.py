@@ -49,7 +49,7 @@ def label(row: Row) -> str:
 
 
 def compared(row: Row) -> str:
-    """What a row of `comparisons` says."""
+    """A row of `comparisons` as a sentence."""
     verdict, reasons = row["verdict"], escape("; ".join(why(row)))
     if verdict is None:
         return f"{label(row)}: not judged; {reasons}"
@@ -64,12 +64,12 @@ def compared(row: Row) -> str:
 
 
 def regressed(row: Row) -> str:
-    """What a row of `regression_findings` says."""
+    """A row of `regression_findings` as a sentence."""
     return _changed(row, escape("; ".join(why(row))))
 
 
 def changed(row: Row) -> str:
-    """What a row of `change_points` says."""
+    """A row of `change_points` as a sentence."""
     when = f"{row['kind']} from {row['since_at'] or row['since_run_id']}"
     return _changed(row, escape("; ".join(filter(None, [when, row["note"]]))))
 
@@ -88,7 +88,7 @@ def withheld(kind: str, row: Row) -> dict[str, Any]:
 
 
 def counts(rows: Iterable[Row]) -> str:
-    """How many rows have each verdict, worst first: `1 SLOWER, 2 UNSURE`."""
+    """Count the rows of each verdict, worst first: `1 SLOWER, 2 UNSURE`."""
     found = Counter(row["verdict"] for row in rows)
     return (
         ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if verdict and found[verdict]) or "no verdict"
@@ -118,7 +118,7 @@ def means(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def intervals(rows: Sequence[Row]) -> Iterator[str]:
-    """How many ratios of any rows show no difference, because their interval holds 1 or there is none."""
+    """Count the ratios that show no difference, because their interval holds 1 or there is none."""
     for column in RATIOS:
         held = [row for row in rows if isinstance(row.get(column), int | float)]
         alike = sum(not _is_apart(row, column) for row in held)
@@ -140,7 +140,7 @@ def _is_apart(row: Row, column: str) -> bool:
 
 
 def of_comparison(asked: Question[Any], found: "Verdicts[Comparison]") -> Told:
-    """What an agent is told of `compare`."""
+    """The doubt of an answer of `compare`."""
     rows = found.result.rows
     said = [{**row, "says": compared(row)} for row in rows]
     shown = [{name: withheld("compare", row)[name] for name in COMPARED} for row in said]

@@ -62,7 +62,7 @@ def schema(name: str) -> Schema:
 
 
 def grain(name: str) -> str:
-    """What a row of an answer is."""
+    """The grain of an answer's row."""
     answer = ANSWERS[name]
     if name == "cost-model":
         return "One object with the formula and a model for each config."
@@ -183,7 +183,7 @@ def write_schemas(folder: Path) -> list[str]:
 
 
 def broken_promises(old: Schema, new: Schema, path: str = "") -> list[str]:
-    """What a program that reads the old answer would miss in the new one; nothing where its version was raised."""
+    """The columns that a reader of the old answer would miss in the new one; none if its version was raised."""
     if old.get("$id") != new.get("$id"):
         return []
     found = []

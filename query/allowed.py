@@ -1,4 +1,4 @@
-"""What a query may hold: a list of what is allowed, so that what DuckDB learns to write is refused until it is looked at.
+"""The statements and functions that a query may use: an allowlist, so that new DuckDB features are refused until reviewed.
 
 A query is judged by its tokens before DuckDB parses it, since parsing may read files (`IMPORT DATABASE`), and its statements by
 DuckDB's own types after that; both must agree. Three things are judged: how a statement begins, how each WITH within it begins
@@ -97,7 +97,7 @@ def check_types(statements: "Sequence[duckdb.Statement]") -> None:
 
 
 def type_of(statement: "duckdb.Statement") -> str:
-    """What a statement is; DuckDB's Python package has no name for one kind, which fetches extensions."""
+    """The kind of a statement; DuckDB's Python package has no name for one, which fetches extensions."""
     try:
         return str(statement.type.name).replace("???", "UPDATE EXTENSIONS")
     except ValueError:

@@ -61,7 +61,7 @@ def ask(
 
 
 def is_silent(statement: "duckdb.Statement") -> bool:
-    """Whether a statement returns no rows of use, such as SET."""
+    """Return whether a statement returns no rows of use, such as SET."""
     return type_of(statement) in SILENT
 
 
@@ -166,7 +166,7 @@ def friendly(warehouse: "Warehouse", error: "duckdb.Error") -> BenchError:
 
 
 def readable(warehouse: "Warehouse") -> dict[str, str]:
-    """How each table, view and macro is written after FROM, by name; macros with their required arguments."""
+    """The text after FROM of each table, view and macro, by name; macros with their required arguments."""
     rows = warehouse.connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE NOT internal UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
     ).fetchall()

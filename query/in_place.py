@@ -134,7 +134,7 @@ def _link(target: Store, stores: Sequence[Store]) -> None:
 
 
 def _short_names(parts: Sequence[str], names: Iterable[str]) -> dict[str, str]:
-    """How the parts are called: by NAME, and by as many last components of their paths as tell them apart."""
+    """The names of the parts: NAME, or as many last components of their paths as are needed to be unique."""
     split = {part: label_and_path(part) for part in parts}
     paths = {path: _components(path) for _, path in split.values()}
     for length in range(1, 1 + max(map(len, paths.values()))):

@@ -36,7 +36,7 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 @dataclass(frozen=True, slots=True)
 class QuestionLimits:
-    """What a question may take; None is no limit."""
+    """Limits of a question; None is unlimited."""
 
     seconds: float | None = 60  # of answering, without what the reader of the answer takes
     memory_bytes: int = 2 * 10**9
@@ -58,7 +58,7 @@ def parse_bytes(text: str) -> int:
 
 
 def limited(limits: QuestionLimits, work: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
-    """What a generator function of a module yields, in a process of its own, as long as it keeps to the limits.
+    """Yield from a generator function in a process of its own, as long as it keeps to the limits.
 
     The function gets `limits` and a folder for temporary files before its arguments.
 
@@ -185,7 +185,7 @@ def _send(out: IO[bytes], message: tuple[str, Any]) -> None:
 
 
 def _messages(source: IO[bytes], seconds: float | None) -> Iterator[Any]:
-    """What the process sends, while it does so in time."""
+    """Yield what the process sends, until it takes too long."""
     left = seconds
     buffer = bytearray()
     while True:

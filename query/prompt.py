@@ -87,7 +87,7 @@ def _word(statement: str) -> str:
 
 
 def _names(warehouse: "Warehouse") -> list[str]:
-    """What Tab completes: views and tables as they are read, and all columns."""
+    """Completions of Tab: views and tables as they are read, and all columns."""
     columns = warehouse.rows("SELECT DISTINCT column_name FROM duckdb_columns() WHERE NOT internal ORDER BY 1")
     return sorted({*readable(warehouse).values(), *(name for (name,) in columns)})
 

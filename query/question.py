@@ -193,7 +193,7 @@ class Question(Generic[Result]):
         return ()
 
     def prepared(self, store: Store) -> Self:
-        """What the command asks, after what it does before it asks."""
+        """The question of the command, after its own preparations."""
         return self
 
 

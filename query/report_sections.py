@@ -40,7 +40,7 @@ class ReportScope:
     backends: Sequence[str] = ()
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row is about one of them, as far as it has these columns."""
+        """Return whether a row is about one of them, as far as it has these columns."""
         asked = {"suite": self.suites, "backend": self.backends}
         return all(row[name] in values for name, values in asked.items() if values and name in row)
 
@@ -60,7 +60,7 @@ class ReportScope:
 def summary(
     warehouse: "Warehouse", parts: Sequence[str], before: Sequence[str], limits: Limits, scope: ReportScope
 ) -> Section | None:
-    """How every suite and backend did in all parts of the report, beside the one before."""
+    """Summary of every suite and backend in all parts of the report, compared with the one before."""
     view = """executive_summary(
         min_speedup := $min_speedup, max_compile_seconds := $max_compile_seconds, min_compression := $min_compression
     )"""
@@ -102,7 +102,7 @@ def summary(
 
 
 def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope) -> Section:
-    """What changed, is newly beyond a limit or gone, worst first."""
+    """Cases that changed, are newly beyond a limit or gone; worst first."""
     changed = [row for row in found if row["verdict"] not in ("SAME", "UNSURE", "ADDED")]
     told = regressions.fold(changed)
     columns = [
@@ -139,7 +139,7 @@ def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope
 
 
 def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], scope: ReportScope) -> Section | None:
-    """What differs from the report it is compared with, case by case."""
+    """Differences from the compared report, case by case."""
     query = """
         SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
             metric, phase, unit, base_value, candidate_value, ratio, low, high, evidence, reason
@@ -172,7 +172,7 @@ def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], 
 
 
 def flags(warehouse: "Warehouse", parts: Sequence[str], limits: Limits, scope: ReportScope) -> Section | None:
-    """What failed or is beyond a limit: failures and wrong results first, then what is furthest beyond it."""
+    """Cases that failed or are beyond a limit: failures and wrong results first, then what is furthest beyond it."""
     view = "flags(min_speedup := {}, max_compile_seconds := {}, min_compression := {})".format(
         *(number_literal(float(limit)) for limit in asdict(limits).values())
     )
@@ -340,7 +340,7 @@ def left_out(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -
 def environment(
     warehouse: "Warehouse", details: Mapping[str, Any], before: Sequence[str], runs: Sequence[str]
 ) -> Section:
-    """What differs from the environment of the report before, then all of it."""
+    """Differences from the environment of the report before, then the whole environment."""
     facts = environments.facts(warehouse, before, runs)
     own = [[fact.kind, fact.field, fact.texts()[1]] for fact in facts if any(fact.candidate)]
     tables = [Table([TableColumn("kind"), TableColumn("field"), TableColumn("value")], own)]

@@ -26,7 +26,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class RunNames(NamedTuple):
-    """What a run may be called by."""
+    """The names of a run."""
 
     run_id: str
     config: str
@@ -89,7 +89,7 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
 
 
 def run_names(warehouse: "Warehouse", *, tagged: bool) -> list[RunNames]:
-    """What all runs may be called by, the newest first; by tags only if `tagged`."""
+    """The names of all runs, newest first; tags only if `tagged`."""
     tags = dict(warehouse.rows(_TAGS)) if tagged else {}
     rows = warehouse.rows(_RUNS)
     day = {row[0]: row[4].date().isoformat() for row in rows if row[4] is not None}
@@ -135,7 +135,7 @@ def _tags(run: RunNames) -> dict[str, Any]:
 
 
 def gone_runs(warehouse: "Warehouse") -> list[str]:
-    """How many runs were moved into other stores, a sentence for each store, and how many were forgotten."""
+    """Count the runs moved into other stores, a sentence for each store, and the forgotten ones."""
     counts = Counter(archive for *_, archive in warehouse.rows(_ARCHIVED))
     forgotten = len(warehouse.rows(_FORGOTTEN))
     return [

@@ -39,7 +39,7 @@ class GatheredStore(Store):
 
 
 def place_of(warehouse: "Warehouse", text: str) -> ReadInPlace | None:
-    """What a part of a side was read from, if it was read in place."""
+    """The path that a part of a side was read from, if it was read in place."""
     return warehouse.store.places.get(text) if isinstance(warehouse.store, GatheredStore) else None
 
 
@@ -47,12 +47,12 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9]+://\S+")
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is written as the address of a bucket, such as s3://bucket/prefix."""
+    """Return whether a text is written as the address of a bucket, such as s3://bucket/prefix."""
     return _ADDRESS.fullmatch(text) is not None
 
 
 def is_path(text: str) -> bool:
-    """Whether a text is a path that exists or an address, or NAME: and one of these."""
+    """Return whether a text is a path that exists or an address, or NAME: and one of these."""
     path = label_and_path(text)[1]
     return os.path.exists(path) or is_address(path)
 

@@ -90,7 +90,7 @@ def catalog(warehouse: "Warehouse") -> Answer:
 
 
 def signature(view: sql.View) -> str:
-    """How to write a view after FROM, a macro with its arguments and defaults."""
+    """The text of a view after FROM; a macro with its arguments and defaults."""
     if view.arguments is None:
         return view.name
     names = {a: quote(a.name) if a.name in RESERVED else a.name for a in view.arguments}
@@ -99,7 +99,7 @@ def signature(view: sql.View) -> str:
 
 
 def describe(warehouse: "Warehouse", name: str) -> Described:
-    """What a table, view or macro holds.
+    """The description of a table, view or macro.
 
     Raises:
         UnknownName: There is none by that name.

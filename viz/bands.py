@@ -84,7 +84,7 @@ class Bands:
         ]  # fmt: skip
 
     def points(self, config: str) -> int:
-        """How many points of a config can be drawn."""
+        """Count the points of a config that can be drawn."""
         return sum(band.points for band in self.of_config[config])
 
     @property
@@ -109,7 +109,7 @@ class Bands:
         return band.points >= _LEAST * 2 / 3 and band.end - band.start <= _WIDEST * self.x_end
 
     def outliers(self, points: Iterable[tuple[str, float, float]]) -> list[bool]:
-        """Whether each point, a config with x and y, is one."""
+        """Return whether each point, a config with x and y, is one."""
         ends = {config: [band.end for band in bands] for config, bands in self.of_config.items()}
         fences = {config: [band.fences for band in bands] for config, bands in self.of_config.items()}
         found = []

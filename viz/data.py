@@ -27,7 +27,7 @@ def select(columns: str, source: str, *conditions: str, order: str = "", qualify
 
 
 def in_order(column: str, asked: Sequence[str]) -> str:
-    """What to sort by, for values to stand in the order in which they were asked for; else in that of `natural_key`."""
+    """Sort key: the order in which values were asked for, else that of `natural_key`."""
     return f"list_position({list_literal(asked)}, {column})" if asked else f"natural_order({column})"
 
 
@@ -82,7 +82,7 @@ def lookup_command(row: Row, view: str) -> str:
 
 
 def usual_cases(warehouse: "Warehouse", cases: str) -> int:
-    """How many cases a chart of bars draws unless asked: 50, fewer where each has so many bars that an image has no end.
+    """The default number of cases of a bar chart: 50, fewer where each has so many bars that an image has no end.
 
     `cases` is as for `ends_of`.
     """

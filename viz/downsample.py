@@ -13,7 +13,7 @@ _HALVINGS = 8  # 900 x 600 halved 7 times is 7 x 4 cells: nothing can need more
 
 
 class Extent(NamedTuple):
-    """What the points of a config span."""
+    """The extent of the points of a config."""
 
     config: int  # its place
     x_low: float
@@ -23,7 +23,7 @@ class Extent(NamedTuple):
 
 
 def known_extents(extents: Sequence[Extent]) -> str:
-    """What to select from to have them; from text, for a decimal number would be rounded twice, and slow."""
+    """The FROM clause of the points; from text, for a decimal number would be rounded twice, and slow."""
     rows = []
     for place, *numbers in extents:
         ends = ", ".join(f"'{number!r}'::DOUBLE" for number in numbers)

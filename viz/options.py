@@ -130,7 +130,7 @@ def option_values(chart: str, draw: "Callable[..., Figure]", given: Mapping[str,
 
 
 def _sides(named: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """What may be a name or a path: arguments of any chart, sides of one that compares."""
+    """Parameters that take a name or a path: arguments of any chart, sides of one that compares."""
     return [*named, *options.get("sides", ()), *(options[side] for side in ("base", "candidate") if side in options)]
 
 

@@ -48,6 +48,6 @@ def sentence(limits: Limits) -> str | None:
 
 
 def left_out(warehouse: "Warehouse", arguments: str, drawn: int, what: str) -> str | None:
-    """How many cases a chart lacks, because they have no value; None if it has all."""
+    """Say how many cases a chart leaves out for want of a value; None if it has all."""
     ((cases,),) = warehouse.rows(f"SELECT count(*) FROM serving_metrics({arguments}) WHERE metric = 'share_met'")
     return f"{counted(cases - drawn, 'case')} left out, without {what}" if cases > drawn else None

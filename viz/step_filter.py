@@ -40,11 +40,11 @@ class StepFilter:
     max_model_run_ms: float
 
     def rows_of(self, macro: str, arguments: str = "") -> str:
-        """What to select from: the rows that a macro has for each config, here for each series."""
+        """The FROM clause: the rows of a macro for each series."""
         return self.series.rows_of(macro, f"{arguments}, {self._limits()}" if arguments else self._limits())
 
     def steps(self) -> str:
-        """What to select from to have all steps that are kept."""
+        """The FROM clause of all kept steps."""
         return f"runtime_vs_tokens(runs := {list_literal(self.series.runs)}, {self._limits()})"
 
     def _limits(self) -> str:
@@ -100,7 +100,7 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int,
 
 
 def left_out(steps: StepFilter, counts: Counts, slow: int) -> list[str]:
-    """What the subtitle says of lines that are not drawn: how many were read and left out, by reason."""
+    """The subtitle's words on lines that are not drawn: how many were read and left out, by reason."""
     total = {key: sum(count[key] for count in counts.values()) for key in next(iter(counts.values()))}
     reasons = [
         (total["trimmed"], "trimmed"),

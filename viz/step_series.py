@@ -38,7 +38,7 @@ class StepSeries:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What they are called."""
+        """The names of the series."""
         return tuple(self.runs_of)
 
     @property
@@ -47,7 +47,7 @@ class StepSeries:
         return tuple(run for runs in self.runs_of.values() for run in runs)
 
     def is_sampled(self, name: str) -> bool:
-        """Whether any run of a series is a capture that left steps out."""
+        """Return whether any run of a series is a capture that left steps out."""
         return not self.sampled_runs.isdisjoint(self.runs_of[name])
 
     def name_list(self) -> str:
@@ -63,7 +63,7 @@ class StepSeries:
         )
 
     def rows_of(self, macro: str, arguments: str = "") -> str:
-        """What to select from: the rows that a macro has for each config, here for each series."""
+        """The FROM clause: the rows of a macro for each series."""
         more = f", {arguments}" if arguments else ""
         if not self.split:
             return f"{macro}(runs := {list_literal(self.runs)}{more})"
@@ -82,7 +82,7 @@ class StepSeries:
         }
 
     def facts(self) -> list[str]:
-        """What the subtitle says on runs: that only the newest is drawn, or how many together."""
+        """The subtitle's words on runs: that only the newest is drawn, or how many together."""
         if others := sum(self.chosen.others.values()):
             each = " of each config" if len(self.runs_of) > 1 else ""
             return [f"newest run{each}, {counted(others, 'other')} left out"]
@@ -90,7 +90,7 @@ class StepSeries:
         return [f"{counted(len(self.runs), 'run')} together"] if most > 1 else []
 
     def notes(self, *, together: bool = True) -> list[str]:
-        """How to see the runs that are left out; `together` is whether the chart can."""
+        """The options that show the other runs; `together` is whether the chart can draw them as one."""
         ways = f"{'--all-runs draws all of them together, ' if together else ''}--split-by run draws each by itself"
         left_out = {config: count for config, count in self.chosen.others.items() if count}
         names = [printable(config) for config in left_out]
@@ -142,7 +142,7 @@ def choose_series(
 
 
 def _captures(warehouse: "Warehouse", runs: Sequence[str], recorded: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """What is to be known of the record of these runs: captures that left steps out, lost passes, what the times span."""
+    """Notes on the record of these runs: captures that left steps out, lost passes, what the times span."""
     listed = list_literal(runs)
     if sampled := sorted({config for config, *_, is_sampled, _ in recorded if is_sampled}):
         yield f"{_some(sampled)}: a sampled capture, so totals are not known. Capture every step with DYN_FPM_MODE=full"

@@ -148,7 +148,7 @@ class _Own:
         return {key: value for key, value in self.own.items() if key not in ("$schema", "data", "title", "usermeta")}
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
-        """What there is to draw, and how to have it drawn."""
+        """The available columns, and the command that draws them."""
         names = ", ".join(map(printable, self.fields))
         return [shorten(f"columns: {names}", columns), "A spec of one's own is drawn in files: -o chart.png, or .html"]
 

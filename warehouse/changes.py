@@ -1,4 +1,4 @@
-"""What users change of runs afterwards: forgotten, renamed, tagged. Events say it; whoever reads the log applies it."""
+"""Changes of runs by users: forgotten, renamed, tagged. They are events; every reader of the log applies them."""
 
 import contextlib
 import json
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def forgets(event: type[Event]) -> bool:
-    """Whether the rows of a forgotten run are left out of this table: all that holds what runs recorded."""
+    """Return whether the rows of a forgotten run are left out of this table: all that holds what runs recorded."""
     return event not in (RunChange, ArchivedRun) and any(f.name == "run_id" for f in event.fields())
 
 
 def needs_rebuild(file: LogFile) -> bool:
-    """Whether a file of the log changes more of loaded runs than their tags."""
+    """Return whether a file of the log changes more of loaded runs than their tags."""
     if file.table != RunChange.TABLE:
         return False
     import pyarrow as pa
@@ -41,7 +41,7 @@ def needs_rebuild(file: LogFile) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunChanges:
-    """What counts of all changes."""
+    """The changes in force: the last one of each kind."""
 
     forgotten: frozenset[str] = frozenset()  # runs that are in no view
     configs: Mapping[str, str] = field(default_factory=dict)  # run -> its new config

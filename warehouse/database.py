@@ -162,7 +162,7 @@ def _opened_apart(store: Store, config: Mapping[str, Any] | None) -> "duckdb.Duc
 
 
 def _identity(store: Store) -> tuple[int, int] | None:
-    """What tells one version of the warehouse from another."""
+    """The identity of one version of the warehouse."""
     try:
         found = store.database.stat()
     except OSError:
@@ -177,7 +177,7 @@ def _duckdb_error() -> type[Exception]:
 
 
 def _stale(store: Store, known: set[str] | None) -> bool:
-    """Whether a load would find anything to do, as far as can be told without the lock."""
+    """Return whether a load would find anything to do, as far as can be told without the lock."""
     log = EventLog(store)
     files, unreadable = log.listing()
     return (

@@ -89,7 +89,7 @@ def identified(environment: Environment) -> Environment:
 
 @functools.cache
 def machine() -> dict[str, str]:
-    """What tells this kernel's processes from others: host, boot, and the namespace of process ids; what is unknown is ''."""
+    """The namespace of this kernel's process ids: host, boot, and the namespace of process ids; what is unknown is ''."""
     namespace = ""
     with contextlib.suppress(OSError):
         namespace = os.readlink("/proc/self/ns/pid")

@@ -46,7 +46,7 @@ def _finite(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a field means, and its unit where it has one."""
+    """The meaning of a field, and its unit if it has one."""
 
     doc: str
     unit: str | None = None
@@ -175,7 +175,7 @@ class CaseRecord(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Event):
-    """How a case, or with no case the run, ended."""
+    """The end of a case, or of the run if it names no case."""
 
     TABLE = "outcomes"
     DOC = "end of a case, or of a run as a whole"

@@ -32,7 +32,7 @@ def disk_error(message: str, reason: str, *, otherwise: Exit = Exit.INTERNAL) ->
 
 
 def cure(reason: str) -> str:
-    """What to do about an error of writing, to go on a sentence."""
+    """The cure of a write error, to end a sentence with."""
     if _says(reason, _FULL):
         return "free some space"
     return "ask who may write there" if _says(reason, _NOT_ALLOWED) else "look at what is there, and who may write it"

@@ -60,7 +60,7 @@ def step_columns(work: Mapping[str, int], waiting: int, seconds: float) -> dict[
 
 
 def is_step(columns: Mapping[str, Any]) -> bool:
-    """Whether something was scheduled; else it is a heartbeat."""
+    """Return whether something was scheduled; else it is a heartbeat."""
     return any(columns[name] for name in ("prefill", "decode", "prefill_tokens"))
 
 

@@ -120,6 +120,6 @@ def _listen(reader: int) -> None:
 
 
 def _is_waiting() -> bool:
-    """Whether the main thread is where it got to the signal."""
+    """Return whether the main thread is where it got to the signal."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)  # none where Python ends
     return frame is not None and (frame, frame.f_lasti) == _heard[1:]

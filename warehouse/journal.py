@@ -208,7 +208,7 @@ def with_trailer(body: bytes) -> bytes:
 
 
 class User(Protocol):
-    """What has prepared rows for a window, and must do it anew once the window has others."""
+    """A holder of rows prepared for a window, which prepares them anew when the window changes."""
 
     def forget(self) -> None:
         """Write no more of what was prepared."""
@@ -402,7 +402,7 @@ class Journal:
                 self._other.repeat(lasting)
 
     def prepare(self, user: User, texts: Sequence[str]) -> tuple[Callable[[bytes], Any], list[int]] | None:
-        """What a user needs to append rows that name these texts: the window's `write`, and their numbers in it.
+        """The means to append rows that name these texts: the window's `write`, and their numbers in it.
 
         `write` raises ValueError once the window takes no more. None where that is the case now.
         """

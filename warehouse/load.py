@@ -74,7 +74,7 @@ class Loaded:
 
     @property
     def notes(self) -> list[str]:
-        """What every command says of it: what was left out, and what nothing checked."""
+        """The notes that every command prints: what was left out, and what is unchecked."""
         return [*self.left_out.sentences().values(), *self.recovery_notes]
 
 

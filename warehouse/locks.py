@@ -86,7 +86,7 @@ def claimed(path: Path) -> Iterator[None]:
 
 
 def holder_lives(path: Path, held: Path) -> bool:
-    """Whether the process that a file of `claim` names still lives; `held` is what it holds, and touches.
+    """Return whether the process that a file of `claim` names still lives; `held` is what it holds, and touches.
 
     Without that file nobody does, unless what is held was made just now.
     """

@@ -263,7 +263,7 @@ class EventLog:
         return [path for path in self.journals() if not _is_abandoned(path)]
 
     def is_unfinished(self) -> bool:
-        """Whether a journal waits to be sealed, its writer gone, or archived files to be removed."""
+        """Return whether a journal waits to be sealed, its writer gone, or archived files to be removed."""
         return os.path.lexists(self.store.root / ARCHIVING) or any(self.abandoned())
 
     def recover(self, *, force: bool = False) -> tuple[list[Path], dict[str, str]]:
@@ -366,7 +366,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a journal is of another machine, boot or container and was written to within STALE_S.
+    """Return whether a journal is of another machine, boot or container and was written to within STALE_S.
 
     A lock is worth nothing there: on some shared disks each machine sees its own locks only. A writer touches its journal
     every few seconds, so one that is older is taken for dead.
@@ -507,7 +507,7 @@ def _table_of_columns(event: type[Event], columns: Mapping[str, Any], count: int
 
 
 def _is_one(value: Any) -> bool:
-    """Whether a value stands for a whole column."""
+    """Return whether a value stands for a whole column."""
     return value is None or isinstance(value, str | int | float)
 
 

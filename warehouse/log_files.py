@@ -63,7 +63,7 @@ class LeftOut(dict[str, str]):
         self.partly: dict[str, LogFile] = {}  # damaged, of which the rest is loaded: as they stand in the log
 
     def sentences(self) -> dict[str, str]:
-        """What to tell, by the first file that it is about: a sentence a file, but one a version for those of a newer bench."""
+        """Notes by the first file that each is about: a sentence a file, but one a version for those of a newer bench."""
         told = {name: f"{name} {why}" for name, why in self.items() if name not in self.newer}
         versions: dict[int, list[str]] = {}
         for name, (_, version) in sorted(self.newer.items()):

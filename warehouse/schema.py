@@ -70,7 +70,7 @@ _schemas: "dict[type[Event], pa.Schema]" = {}
 
 
 def arrow_type(kind: Any) -> "pa.DataType":
-    """How Arrow stores a declared type."""
+    """The Arrow type of a declared type."""
     import pyarrow as pa
 
     types: dict[Any, pa.DataType] = {
@@ -81,7 +81,7 @@ def arrow_type(kind: Any) -> "pa.DataType":
 
 
 def encodings(wanted: "pa.Schema") -> "dict[str, Any]":
-    """How Arrow's writer is to encode columns: numbers as differences, text in dictionaries."""
+    """Encodings of columns for Arrow's writer: numbers as differences, text in dictionaries."""
     import pyarrow as pa
 
     numbers = [f.name for f in wanted if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]

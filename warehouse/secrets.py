@@ -168,7 +168,7 @@ def hints_of_secrets() -> set[str]:
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option or a variable of this name has a value that nobody should read."""
+    """Return whether an option or a variable of this name has a value that nobody should read."""
     return _may_hold_one(name) and bool(re.fullmatch(_SECRET, name)) and not re.search(_OF_LANGUAGE_MODELS, name)
 
 
@@ -207,7 +207,7 @@ def _without_second(found: re.Match[str]) -> str:
 
 
 def _is_innocent(value: str) -> bool:
-    """Whether a value says nothing that is worth hiding: a number, or a switch."""
+    """Return whether a value says nothing that is worth hiding: a number, or a switch."""
     return bool(re.fullmatch(_NUMBER, value) or re.fullmatch(_SWITCH, value, re.IGNORECASE))
 
 

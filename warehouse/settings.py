@@ -209,7 +209,7 @@ def _checked(setting: ProjectSetting, value: Any, where: str) -> Any:
 
 
 def find_setting(key: str) -> tuple[Any, str]:
-    """What holds for a key where no option says otherwise, and why: `$VARIABLE`, the path of a file, or `default`.
+    """The value of a key without an option, and its origin: `$VARIABLE`, the path of a file, or `default`.
 
     Raises:
         BenchError: The variable or the file holds something else than it may.
@@ -225,7 +225,7 @@ def find_setting(key: str) -> tuple[Any, str]:
 
 
 def setting(key: str) -> Any:
-    """What holds for a key where no option says otherwise. Raises as `find_setting`."""
+    """The value of a key without an option. Raises as `find_setting`."""
     return find_setting(key)[0]
 
 

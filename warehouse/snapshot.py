@@ -98,7 +98,7 @@ def _is_as_before(partly: list[Any]) -> bool:
 
 
 def _identity(path: Path) -> list[int]:
-    """What changes where a file is replaced."""
+    """The identity of a file, which changes when it is replaced."""
     try:
         found = path.stat()
     except OSError:
@@ -108,7 +108,7 @@ def _identity(path: Path) -> list[int]:
 
 @functools.cache
 def _made_by() -> str:
-    """What the warehouse's own shape depends on: the declared tables, the SQL files and the format of the file."""
+    """Everything that the warehouse's shape depends on: the declared tables, the SQL files and the format of the file."""
     shape = [
         (event.TABLE, event.VERSION, [(f.name, str(f.type), f.nullable, f.doc) for f in event.fields()])
         for event in TABLES.values()

@@ -86,11 +86,11 @@ class Store:
         return self.remote or str(self.root)
 
     def exists(self) -> bool:
-        """Whether anything was ever recorded or ingested here."""
+        """Return whether anything was ever recorded or ingested here."""
         return self.events.is_dir() or self.journals.is_dir()
 
     def may_hold(self) -> bool:
-        """Whether there may be anything to read: a bucket may hold files that its mirror lacks."""
+        """Return whether there may be anything to read: a bucket may hold files that its mirror lacks."""
         return self.remote is not None or self.exists()
 
     def create(self) -> "Store":

@@ -17,7 +17,7 @@ class HeadedTable(ListFormat):
     separators: ClassVar[str] = ","
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first line is such a header, over a row of as many cells."""
+        """Return whether the first line is such a header, over a row of as many cells."""
         lines = lines_of(head.text)[:2]
         if len(lines) < 2 or lines[0].startswith(("{", "[", "<")):
             return False
@@ -25,7 +25,7 @@ class HeadedTable(ListFormat):
         return len(found) == 2 and len(found[0]) == len(found[1]) and self.fits(*found)
 
     def fits(self, header: list[str], row: list[str]) -> bool:
-        """Whether a header and its first row are of this format."""
+        """Return whether a header and its first row are of this format."""
         raise NotImplementedError
 
     def document(self, part: Part, results: Results) -> Any:

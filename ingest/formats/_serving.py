@@ -174,7 +174,7 @@ def setup(case: Subject, record: Object) -> None:
 
 
 def settings(record: Object) -> dict[str, Any]:
-    """What is left of a record that says how it was set up, as axes."""
+    """The remaining settings of a record, as axes."""
     free = {field: value for field, value in record.left().items() if field not in PLAIN}
     return {field: axis_value(record.take(field)) for field, _ in settings_of(free)}
 

@@ -27,7 +27,7 @@ NO_METRICS = {*LEADING, "accuracy", "tag"}
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a column is of."""
+    """The metric of a column."""
 
     column: str
     metric: str
@@ -151,7 +151,7 @@ class ResultRows:
             raise BadRow(f"{counted(have, 'column')} under a header of {len(columns)}")
 
     def _measures(self, width: int, device: str) -> list[Measure | None]:
-        """What each cell of a row is of; None for those that say what was measured."""
+        """The metric of each cell of a row; None for the axes."""
         if (measures := self._known.get((width, device))) is None:
             columns = COLUMNS[:width] if width > len(self._columns) else self._columns
             measures = self._known[width, device] = [_measure(column, self._kind, device) for column in columns]
@@ -184,7 +184,7 @@ def _columns(rows: Sequence[tuple[Any, ...]], *names: str) -> dict[str, Any]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell is one, be it NaN."""
+    """Return whether a cell is one, be it NaN."""
     try:
         float(text)
     except ValueError:

@@ -18,7 +18,7 @@ FIRST_US, LAST_US = 10**14, 10**17  # times that are since 1970 by themselves: 1
 
 
 def _fields() -> str:
-    """What a record says beyond its other columns, as JSON, in SQL."""
+    """The remaining fields of a record as JSON, in SQL."""
     place = [
         "'\"ts\":' || CASE WHEN isfinite(us) THEN ts ELSE to_json(ts) END",
         *(f"'\"{key}\":' || {quote(key)}" for key in ("pid", "tid", "args")),

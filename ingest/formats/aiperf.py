@@ -46,7 +46,7 @@ class Aiperf(Format):
     places = ("*/profile_export.jsonl", "*/*/profile_export.jsonl")
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first lines are requests with their start and metrics."""
+        """Return whether the first lines are requests with their start and metrics."""
         return {"metadata.request_start_ns", "metadata.benchmark_phase", "metrics"} <= head.paths
 
     def result_set(self, name: str) -> str:
@@ -54,7 +54,7 @@ class Aiperf(Format):
         return _trial(name)
 
     def whole(self, line: bytes) -> bool:
-        """Whether the last line ends as it began."""
+        """Return whether the last line ends as it began."""
         return not line.startswith(b"{") or line.rstrip().endswith(b"}")
 
     def read(self, part: Part, batch: Batch) -> Tally:

@@ -47,11 +47,11 @@ class Asv(JsonFormat):
     shapes = (frozenset({"commit_hash", "results", "params"}), frozenset({"commit_hash", "results", "result_columns"}))
 
     def recognise(self, head: Head) -> bool:
-        """Whether it is a file of results, or one that describes the machine or the benchmarks."""
+        """Return whether it is a file of results, or one that describes the machine or the benchmarks."""
         return super().recognise(head) or self.left_out(head) is not None
 
     def left_out(self, head: Head) -> str | None:
-        """What describes the results is no result."""
+        """Files that describe the results hold none."""
         if {"machine", "version"} <= head.paths <= MACHINE:
             return "describes the machine and is read with its results"
         if any(path.endswith(".param_names") for path in head.paths) and not super().recognise(head):

@@ -29,7 +29,7 @@ class BenchTable(Format):
     histories = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether its columns are these."""
+        """Return whether its columns are these."""
         if head.data.startswith(PARQUET):
             import pyarrow as pa
             import pyarrow.parquet as pq

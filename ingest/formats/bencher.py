@@ -24,7 +24,7 @@ class Bencher(JsonFormat):
     becomes = "measure → metric: a latency is in ns, a throughput in ops/s, others of Bencher's own as it says"
 
     def recognise(self, head: Head) -> bool:
-        """Whether every value stands two keys deep, beside nothing but its limits."""
+        """Return whether every value stands two keys deep, beside nothing but its limits."""
         deep = {path.rpartition(".")[2] for path in head.paths if path.count(".") == 2}
         return "value" in deep and deep <= set(VALUES) and not any(
             path.count(".") > 2 or "[]" in path for path in head.paths

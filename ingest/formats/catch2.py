@@ -28,7 +28,7 @@ class Catch2(Format):
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether it is a report of Catch2 that holds a benchmark."""
+        """Return whether it is a report of Catch2 that holds a benchmark."""
         return "<Catch2TestRun" in head.text[:2000] or (
             "<Catch name=" in head.text[:2000] and "<BenchmarkResults" in head.text
         )

@@ -67,7 +67,7 @@ class Criterion(JsonFormat):
 
 
 def _about(benchmark: Any, baseline: str) -> Object:
-    """What the benchmark is, said beside its results; beside the latest ones for what changed."""
+    """The description of the benchmark, in a file next to its results."""
     for folder in (baseline, "new", "base"):
         about = decode_companion(benchmark, f"{folder}/benchmark.json")
         if isinstance(about, Object):

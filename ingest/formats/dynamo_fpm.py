@@ -89,11 +89,11 @@ class DynamoFpm(Format):
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether one of the first lines is an envelope, or what a plain recorder received."""
+        """Return whether one of the first lines is an envelope, or what a plain recorder received."""
         return any(_is_pass(line) for line in head.lines())
 
     def whole(self, line: bytes) -> bool:
-        """Whether the last line ends as it began."""
+        """Return whether the last line ends as it began."""
         return not line.startswith(b"{") or line.rstrip().endswith(b"}")
 
     def order(self, names: Iterable[str]) -> list[str]:
@@ -224,7 +224,7 @@ class _Passes:
 
     @property
     def span(self) -> str:
-        """What the time of a pass spans."""
+        """The span that the time of a pass covers."""
         return TIME_SPANS.get(self.part.options.engine or "", UNKNOWN_SPAN)
 
     def add(self, block: _Block, connection: "duckdb.DuckDBPyConnection | None") -> None:
@@ -292,9 +292,7 @@ class _Passes:
             self.batch.add(heard.metric(self.part.run_id, worker_id, dp_rank, source_id=self.part.source_id))
         name = self.part.name
         if any(heard.heartbeats for heard in self.heard.values()):
-            self.tally.notes.append(
-                f"{name}: heartbeats of an idle engine are no steps; see step_captures"
-            )
+            self.tally.notes.append(f"{name}: heartbeats of an idle engine are no steps; see step_captures")
         if self.sampled:
             self.tally.notes.append(
                 f"{name}: a sampled capture, which left passes out: totals of its steps say nothing. "
@@ -443,7 +441,7 @@ class _Group:
         return self.namespace, self.component, self.producer_id
 
     def is_proven(self, kind: str) -> bool:
-        """Whether the exact reader would take each of them as it stands."""
+        """Return whether the exact reader would take each of them as it stands."""
         proven = self.good == self.rows and self.worker_id is not None and self.version == VERSION
         known = self.schema == SCHEMA and self.capture_mode in MODES
         return proven and (kind == "plain" or (known and None not in self.source))

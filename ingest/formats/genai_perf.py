@@ -60,7 +60,7 @@ class GenaiPerf(JsonFormat):
     )
 
     def recognise(self, head: Head) -> bool:
-        """Whether it has the keys of a JSON, or a table of metrics in which one has a unit."""
+        """Return whether it has the keys of a JSON, or a table of metrics in which one has a unit."""
         if "aiperf_version" in head.paths or "timeslices" in head.paths:
             return False
         if super().recognise(head):
@@ -333,7 +333,7 @@ def _joined(outputs: list[Any]) -> list[Any]:
 
 
 def _has_text(output: Any) -> bool:
-    """Whether a response says something: an event of OpenAI's that has content, or anything that is none."""
+    """Return whether a response says something: an event of OpenAI's that has content, or anything that is none."""
     if not isinstance(output, str):
         return bool(output)
     return any(_says_something(line) for line in output.split("\n"))

@@ -30,7 +30,7 @@ class GithubAction(JsonFormat):
     histories = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether entries hold benchmarks, whatever their suite is called."""
+        """Return whether entries hold benchmarks, whatever their suite is called."""
         return any(path.startswith("entries.") and path.endswith("[].benches") for path in head.paths)
 
     def parse(self, text: str) -> Any:

@@ -31,7 +31,7 @@ class GnuTime(TextFormat):
     lost = "the command's own output"
 
     def recognise(self, head: Head) -> bool:
-        """Whether a block begins."""
+        """Return whether a block begins."""
         return f"{COMMAND}: " in head.text and any(
             (match := LINE.fullmatch(line)) is not None and match[1] == COMMAND for line in lines_of(head.text)
         )

@@ -30,7 +30,7 @@ class GoTest(TextFormat):
     lost = "other lines"
 
     def recognise(self, head: Head) -> bool:
-        """Whether a line among the first is a result in ns/op, or says goos before a benchmark."""
+        """Return whether a line among the first is a result in ns/op, or says goos before a benchmark."""
         lines = lines_of(head.text) if "Benchmark" in head.text else []
         configured = any(line.startswith("goos: ") for line in lines)
         return any(

@@ -34,7 +34,7 @@ class GoogleConsole(TextFormat):
     runs = FILE
 
     def recognise(self, head: Head) -> bool:
-        """Whether a line is the header of its table."""
+        """Return whether a line is the header of its table."""
         return any(HEADER.fullmatch(line) for line in lines_of(head.text)[:200])
 
     def load(self, lines: list[str], results: Results) -> int:

@@ -116,7 +116,7 @@ def _at(document: Object, path: tuple[str, ...]) -> Any:
 
 
 def _first(paths: tuple[tuple[str, ...], ...], *documents: Object) -> Any:
-    """What stands at the first of the paths that any of the documents has."""
+    """The value at the first path that any of the documents has."""
     found = (_at(document, path) for document in documents for path in paths)
     return next((value for value in found if value), None)
 

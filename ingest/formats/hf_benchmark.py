@@ -38,7 +38,7 @@ class HfBenchmark(Declared):
     values = {"measurements.e2e_latency": Quantity("latency", "s", block=0)}
 
     def recognise(self, head: Any) -> bool:
-        """Whether it has the fields, at the top or under the hash of a configuration."""
+        """Return whether it has the fields, at the top or under the hash of a configuration."""
         inner = {path.partition(".")[2] for path in head.paths}
         return super().recognise(head) or self.shapes[0] <= inner
 

@@ -133,7 +133,7 @@ class Locust(ListFormat):
     )
 
     def left_out(self, head: Head) -> str | None:
-        """What is written beside the statistics."""
+        """The fields other than statistics."""
         others = find_header(enumerate(lines_of(head.text)[:LEADING], 1), LOCUST_OTHERS)
         return "is not the statistics of Locust but what goes with them (…_stats.csv has those)" if others else None
 

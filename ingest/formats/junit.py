@@ -29,7 +29,7 @@ class JUnit(Format):
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether its first element is a test suite."""
+        """Return whether its first element is a test suite."""
         return BEGIN.match(head.text[:4096]) is not None
 
     def read(self, part: Part, batch: Batch) -> Tally:

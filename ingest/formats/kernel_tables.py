@@ -32,7 +32,7 @@ QUANTILE = re.compile(r"y_value_(\d\d)")
 
 
 def _providers(record: Object, results: Results, axes: Iterable[str]) -> "functools.partial[Subject]":
-    """What makes the case of each provider of a row."""
+    """The axes of the case of each provider in a row."""
     sizes = {axis: _typed(record.take(axis)) for axis in axes}
     return functools.partial(results.case, PurePath(results.part.name).stem, parameters=sizes)
 

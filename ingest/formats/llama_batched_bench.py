@@ -36,7 +36,7 @@ class LlamaBatchedBench(Declared):
     }  # fmt: skip
 
     def recognise(self, head: Head) -> bool:
-        """Whether it has the fields, or the header of the table."""
+        """Return whether it has the fields, or the header of the table."""
         return super().recognise(head) or any(TABLE.fullmatch(line) for line in lines_of(head.text)[:LEADING])
 
     def parse(self, text: str) -> Any:

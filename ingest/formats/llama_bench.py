@@ -36,7 +36,7 @@ class LlamaBench(JsonFormat):
     holds = list
 
     def recognise(self, head: Head) -> bool:
-        """Whether it has the fields of a test, or the header of the table."""
+        """Return whether it has the fields of a test, or the header of the table."""
         return super().recognise(head) or any(TABLE.fullmatch(line) for line in lines_of(head.text)[:LEADING])
 
     def parse(self, text: str) -> Any:
@@ -86,7 +86,7 @@ class LlamaBench(JsonFormat):
 
 
 def _test(record: Object) -> str:
-    """What was measured, in the words of the table: pp512, tg128, pp512+tg128, tg128 @ d4096."""
+    """The name of the test as the table prints it: pp512, tg128, pp512+tg128, tg128 @ d4096."""
     prompt, made, depth = (record.count(key) or 0 for key in ("n_prompt", "n_gen", "n_depth"))
     record.take("n_prompt"), record.take("n_gen"), record.take("n_depth")
     parts = [f"{name}{count}" for name, count in (("pp", prompt), ("tg", made)) if count]

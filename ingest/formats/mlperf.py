@@ -57,7 +57,7 @@ RUN = re.compile(r"run_\d+|performance|accuracy")  # folders of a submission tha
 
 @dataclass(slots=True)
 class _Test:
-    """What a log says of its test as a whole."""
+    """The facts of a whole test, from its log."""
 
     name: str = ""
     scenario: str | None = None
@@ -106,7 +106,7 @@ class Mlperf(Format):
         )
 
     def left_out(self, head: Head) -> str | None:
-        """What the detailed log says too, and what goes with a log."""
+        """Files that repeat the detailed log, or belong to one."""
         text, folder = head.text.lstrip(), head.path.parent
         detailed = folder / DETAIL != head.path and _begins(folder / DETAIL, ENTRY)
         if text.startswith("{"):
@@ -245,7 +245,7 @@ def _looked_at(part: Part, detailed: bool) -> _Test:
 
 
 def _described(results: Results) -> dict[str, Any]:
-    """What measurements.json beside the log says of the submission."""
+    """The facts of the submission in measurements.json next to the log."""
     try:
         document = decode_companion(results.part.path.parent, MEASUREMENTS)
     except BadRecord as error:

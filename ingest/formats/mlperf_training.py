@@ -49,7 +49,7 @@ class MlperfTraining(TextFormat):
     runs = FILE
 
     def recognise(self, head: Head) -> bool:
-        """Whether entries among the first lines have keys that only training logs have."""
+        """Return whether entries among the first lines have keys that only training logs have."""
         lines = head.text.splitlines() if ":::MLLOG" in head.text else []
         return any(KEYS.search(line) for line in lines if ENTRY.match(line))
 
@@ -66,7 +66,7 @@ class MlperfTraining(TextFormat):
 
 
 class _Log:
-    """What a log says of its run, and the case that its entries belong to."""
+    """The run of a log, and the case of its entries."""
 
     def __init__(self, results: Results) -> None:
         self.results = results

@@ -39,7 +39,7 @@ class ModelCsv(Format):
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first line is that header, or the lines say what transformers say of a machine."""
+        """Return whether the first line is that header, or the lines say what transformers say of a machine."""
         lines = split_lines(head.text[:4096].encode("utf-8", "replace"))
         records = [row for row in rows(enumerate(lines, 1)) if not row.is_blank()]
         return bool(records) and (_is_header(records[0]) or _is_environment(records))
@@ -49,7 +49,7 @@ class ModelCsv(Format):
         return sorted(names, key=lambda name: (not _words(name) & {"env", "environment"}, name))
 
     def identity(self, name: str) -> str:
-        """Whether the name says inference or training, time or memory."""
+        """Return whether the name says inference or training, time or memory."""
         return f"{_mode(name)} {_metric_named(name)}"
 
     def read(self, part: Part, batch: Batch) -> Tally:

@@ -28,7 +28,7 @@ class NcclTests(TextFormat):
     lost = "comment lines except header, collective and ranks"
 
     def recognise(self, head: Head) -> bool:
-        """Whether the header of the table is there."""
+        """Return whether the header of the table is there."""
         return any(_header(line) for line in lines_of(head.text)) if "busbw" in head.text else False
 
     def identity(self, name: str) -> str:

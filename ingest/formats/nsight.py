@@ -56,7 +56,7 @@ class NsightSystems(Format):
     runs = FILE
 
     def recognise(self, head: Head) -> bool:
-        """Whether it is a database with strings and spans."""
+        """Return whether it is a database with strings and spans."""
         if not head.data.startswith(SQLITE):
             return False
         with contextlib.suppress(*sqlite_errors()), open_sqlite(head.path) as database:

@@ -82,7 +82,7 @@ class NsightCompute(ListFormat):
     ragged = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether it has such a header; that of a raw page may be longer than what is looked at."""
+        """Return whether it has such a header; that of a raw page may be longer than what is looked at."""
         return super().recognise(head) or any(line.startswith(RAW) for line in lines_of(head.text)[:LEADING])
 
     def table(self, text: str) -> list[Any]:

@@ -49,7 +49,7 @@ class OptimumBenchmark(JsonFormat):
     )
 
     def recognise(self, head: Head) -> bool:
-        """Whether it is a config, or measures what reports do."""
+        """Return whether it is a config, or measures what reports do."""
         first = head.text.partition("\n")[0].strip()
         table = not first.startswith(("{", "[")) and "." in first and first.isascii()
         paths = {path for column in first.split(",") for path in _prefixes(column)} if table else head.paths
@@ -62,7 +62,7 @@ class OptimumBenchmark(JsonFormat):
         )
 
     def left_out(self, head: Head) -> str | None:
-        """What another file beside it says as well."""
+        """Files that repeat another in the same folder."""
         folder, own = head.path.parent, head.path.name
         for better in (REPORT, BOTH):
             if own == better:
@@ -134,7 +134,7 @@ def _nested(header: list[str], row: list[str]) -> Object:
 
 
 def _value(cell: str) -> Any:
-    """What pandas wrote for a value of Python."""
+    """The Python value of a text that pandas wrote."""
     if cell in ("", "nan", "None"):
         return None
     if cell in ("True", "False"):

@@ -32,7 +32,7 @@ class PerfStat(TextFormat):
     )
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first line that is no comment is a counter."""
+        """Return whether the first line that is no comment is a counter."""
         line = next((line for line in lines_of(head.text)[:20] if line.strip() and not line.startswith("#")), "")
         if line.lstrip().startswith("{"):
             return '"counter-value"' in line and '"event"' in line
@@ -77,7 +77,7 @@ def _read(results: Results, line: str) -> None:
 
 
 def _derived(record: Object, event: str, metric: Any) -> None:
-    """What perf computed: `0.89 insn per cycle`, `120.5 K/sec`, `39.2 %  tma_backend_bound`."""
+    """A value that perf computed: `0.89 insn per cycle`, `120.5 K/sec`, `39.2 %  tma_backend_bound`."""
     value, unit = record.take("metric-value"), (record.text("metric-unit") or "").strip()
     read = number(value)
     if rate := RATE.fullmatch(unit):
@@ -116,7 +116,7 @@ def _counter(cells: list[str], at: int) -> Object | None:
 
 
 def _before(cells: list[str]) -> Iterator[tuple[str, str]]:
-    """What precedes the value: when with -I, and where with --per-socket and the like."""
+    """The fields before the value: when with -I, and where with --per-socket and the like."""
     if cells and "." in cells[0]:
         yield "interval", cells.pop(0)
     yield from zip(("place", "aggregate-number"), cells, strict=False)

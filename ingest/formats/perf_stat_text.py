@@ -31,7 +31,7 @@ class PerfStatText(TextFormat):
     lost = "other lines"
 
     def recognise(self, head: Head) -> bool:
-        """Whether a line is its title."""
+        """Return whether a line is its title."""
         return "Performance counter stats for" in head.text and any(TITLE.match(line) for line in lines_of(head.text))
 
     def load(self, lines: list[str], results: Results) -> int:

@@ -79,7 +79,7 @@ class Pyperf(JsonFormat):
 
 
 def _process(own: Object, case: Subject) -> None:
-    """What is known of one process."""
+    """The facts of one process."""
     own.take("loops")
     if "mem_max_rss" in own:
         case.memory([own.take("mem_max_rss")])

@@ -72,7 +72,7 @@ class PytestBenchmark(JsonFormat):
 
 
 def _environment(machine: Object) -> tuple[Environment, dict[str, Any]]:
-    """What describes the machine, and what of its description differs from run to run."""
+    """The description of the machine, and the part of it that differs from run to run."""
     cpu = machine.get("cpu")
     described = machine.section("cpu") if isinstance(cpu, Object) else Object()
     brand = described.take("brand_raw") or described.take("brand")

@@ -24,7 +24,7 @@ class RustText(TextFormat):
     lost = "other lines"
 
     def recognise(self, head: Head) -> bool:
-        """Whether one of the first lines is such a result."""
+        """Return whether one of the first lines is such a result."""
         marked = BENCH in head.text or any(mark in head.text for mark in MARKS)
         for line in lines_of(head.text) if marked else ():
             name, mark, rest = _split(line)

@@ -75,11 +75,11 @@ class SchedulerSteps(Format):
     grows = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether one of the first lines is a step: a number, chunks and a duration."""
+        """Return whether one of the first lines is a step: a number, chunks and a duration."""
         return any(_is_step(line) for line in head.lines())
 
     def whole(self, line: bytes) -> bool:
-        """Whether a line is a JSON object."""
+        """Return whether a line is a JSON object."""
         try:
             return isinstance(_decode(line), dict)
         except BadRecord:
@@ -484,7 +484,7 @@ def _column_chunks(connection: "duckdb.DuckDBPyConnection", path: Path) -> dict[
 
 
 def _count_bytes(path: Path, characters: Iterable[str]) -> dict[str, int]:
-    """How often each character occurs in a file; an unended last line counts as ended."""
+    """The count of each character in a file; an unended last line counts as ended."""
     import numpy as np
 
     counts = dict.fromkeys(characters, 0)
@@ -536,7 +536,7 @@ def _irregular(part: Part, layout: _Layout, masked: Path) -> set[int]:
 
 
 def _judge(line: bytes, layout: _Layout) -> bool | None:
-    """Whether lines of this shape fit the layout; None if this one is broken and says nothing of others."""
+    """Return whether lines of this shape fit the layout; None if this one is broken and says nothing of others."""
     try:
         return b"\\" not in line and layout.fits(_decode(line))
     except BadRecord:

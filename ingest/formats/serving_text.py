@@ -53,7 +53,7 @@ class ServingText(TextFormat):
     lost = "other lines"
 
     def recognise(self, head: Head) -> bool:
-        """Whether a line is the title of such a result."""
+        """Return whether a line is the title of such a result."""
         return "Serving Benchmark Result" in head.text and any(TITLE.search(line) for line in head.text.splitlines())
 
     def identity(self, name: str) -> str:

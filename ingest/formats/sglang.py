@@ -53,11 +53,11 @@ class Sglang(Format):
     )
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first lines have its fields, and no name of a model, which vLLM writes."""
+        """Return whether the first lines have its fields, and no name of a model, which vLLM writes."""
         return "model_id" not in head.paths and any(shape <= head.paths for shape in self.shapes)
 
     def whole(self, line: bytes) -> bool:
-        """Whether the last line ends as it began."""
+        """Return whether the last line ends as it began."""
         return not line.startswith(b"{") or line.rstrip().endswith(b"}")
 
     def read(self, part: Part, batch: Batch) -> Tally:

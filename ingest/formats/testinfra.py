@@ -75,7 +75,7 @@ class TestInfra(JsonFormat):
 
 
 def _job(record: Any) -> str:
-    """What tells the job of a record from others."""
+    """The fields that identify the job of a record."""
     return as_json([record.get(field) for field in RUN]) if isinstance(record, Object) else ""
 
 

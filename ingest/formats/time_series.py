@@ -26,7 +26,7 @@ WITHIN_A_TEST = {"User Count", "Total Request Count"}  # of Locust: seconds of o
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What the columns are."""
+    """The roles of the columns."""
 
     names: list[str]
     separator: str

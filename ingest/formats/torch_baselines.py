@@ -36,7 +36,7 @@ class TorchBaselines(ListFormat):
     headers = (frozenset({"dev", "name"}),)
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first line names backends, and no compiler's own file lies beside it."""
+        """Return whether the first line names backends, and no compiler's own file lies beside it."""
         first = next(rows((1, line.encode()) for line in lines_of(head.text)[:1]), None)
         return first is not None and is_wide(first.cells, head.path) and not repeats_others(head.path)
 

@@ -39,7 +39,7 @@ class TorchBenchmark(JsonFormat):
     shapes = (frozenset({"[].raw_times", "[].number_per_run"}), frozenset({"raw_times", "number_per_run"}))
 
     def recognise(self, head: Head) -> bool:
-        """Whether it has such a table, or such measurements."""
+        """Return whether it has such a table, or such measurements."""
         return super().recognise(head) or next(_tables(lines_of(head.text)), None) is not None
 
     def parse(self, text: str) -> Any:

@@ -52,7 +52,7 @@ class TorchCompile(Format):
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first records are of such a file, with its header or without."""
+        """Return whether the first records are of such a file, with its header or without."""
         if _repeats_other_files(head):
             return True
         first = next((row for row in _first_rows(head) if not row.is_blank()), None)
@@ -146,7 +146,7 @@ def _repeats_other_files(head: Head) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What kind of file it is, and what its columns are."""
+    """The kind of file, and its columns."""
 
     kind: str
     columns: list[str]

@@ -39,13 +39,13 @@ class TorchExpected(Format):
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether the first line is one of those headers."""
+        """Return whether the first line is one of those headers."""
         lines = split_lines(head.text[:4096].encode("utf-8", "replace"))
         first = next((row for row in rows(enumerate(lines, 1)) if not row.is_blank()), None)
         return first is not None and _Header.of(first) is not None
 
     def identity(self, name: str) -> str:
-        """What a name says: two compilers may be expected the same of."""
+        """The compiler in a file's name: two compilers may be expected the same of."""
         return _stem(name)
 
     def read(self, part: Part, batch: Batch) -> Tally:
@@ -85,7 +85,7 @@ class TorchExpected(Format):
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What the columns are."""
+    """The roles of the columns."""
 
     columns: list[str]
 

@@ -55,7 +55,7 @@ class TorchTrace(Format):
     )  # fmt: skip
 
     def recognise(self, head: Head) -> bool:
-        """Whether it begins as a trace does."""
+        """Return whether it begins as a trace does."""
         return any(shape <= head.paths for shape in self.shapes)
 
     def read(self, part: Part, batch: Batch) -> Tally:
@@ -118,7 +118,7 @@ def _reject(part: Part, batch: Batch, tally: Tally, reason: str, text: str) -> N
 
 
 def base_us(part: Part) -> float:
-    """What is to be added to the times of a trace, by its beginning and its end; 0 where it does not say."""
+    """The offset of a trace's times, by its beginning and its end; 0 if unknown."""
     with part.path.open("rb") as file:
         first = file.read(LOOK)
         file.seek(max(0, part.end_byte - LOOK))

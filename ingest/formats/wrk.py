@@ -32,7 +32,7 @@ class Wrk(TextFormat):
     lost = "each thread's rate, the spectrum of percentiles"
 
     def recognise(self, head: Head) -> bool:
-        """Whether a report begins, and what it says of threads follows."""
+        """Return whether a report begins, and what it says of threads follows."""
         return BEGIN.search(head.text) is not None and THREADS.search(head.text) is not None
 
     def load(self, lines: list[str], results: Results) -> int:

@@ -23,13 +23,13 @@ class Rows:
 
 
 def is_whole(total: float) -> bool:
-    """Whether whole ns say a duration well enough."""
+    """Return whether whole ns say a duration well enough."""
     return 0 <= total < LONGEST_NS and abs(round(total) - total) <= ROUNDING * total
 
 
 def rows_of(values: Sequence[Any], unit: str | None, kind: Unit, better: str | None, *, calls: int, together: bool,
             first: int, place: dict[str, Any], columns: dict[str, Any], apart: bool) -> Rows | None:  # fmt: skip
-    """What samples become, by the rules of `Subject.samples`; None if they are few, or not all of them plain numbers."""
+    """Rows of samples, by the rules of `Subject.samples`; None if they are few, or not all of them plain numbers."""
     if len(values) < MANY or not set(map(type, values)) <= {int, float}:
         return None
     import numpy as np

@@ -31,7 +31,7 @@ class CsvRow:
     problem: str | None = None  # why there are no cells
 
     def is_blank(self) -> bool:
-        """Whether the line holds nothing."""
+        """Return whether the line holds nothing."""
         return not self.text.strip()
 
 

@@ -36,7 +36,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    r"""What a field becomes: one number, or the samples of a list.
+    r"""The metric of a field: one number, or the samples of a list.
 
     In a table by patterns, metric, unit and statistic may refer to groups of the pattern, as \1.
     """
@@ -70,7 +70,7 @@ class Quantity:
             case.metric(self.metric, value, self.unit, statistic=self.statistic, phase=self.phase, better=self.better)
 
     def is_void(self, value: Any) -> bool:
-        """Whether a value says that nothing was measured."""
+        """Return whether a value says that nothing was measured."""
         return value is None or (self.void and number(value) == 0)
 
 
@@ -191,7 +191,7 @@ class Declared(JsonFormat):
         return found
 
     def rule(self, path: str) -> Quantity | None:
-        """What a field becomes, by its path."""
+        """The metric of a field, by its path."""
         if path in self.values:
             return self.values[path]
         return _ruled(type(self), path) if self.patterns and len(path) <= LONGEST_PATH else None
@@ -209,7 +209,7 @@ def _ruled(kind: type[Declared], path: str) -> Quantity | None:
 
 
 def _fits(axis: str, value: Any) -> bool:
-    """Whether a value is of the type that a column of `cases` has."""
+    """Return whether a value is of the type that a column of `cases` has."""
     return type(value) is int if axis in ("batch_size", "sequence_length") else isinstance(value, str)
 
 

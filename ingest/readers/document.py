@@ -164,7 +164,7 @@ def read_bytes(part: Part) -> bytes:
 
 
 def unpack(path: Path) -> Iterator[bytes]:
-    """What a packed file holds, in pieces.
+    """The unpacked content of a file, in pieces.
 
     Raises:
         BadRecord: It cannot be unpacked.

@@ -180,7 +180,7 @@ def _encode(text: str) -> bytes:
 
 
 def pieces(part: Part) -> Iterator[bytes]:
-    """What a file holds, unpacked, in UTF-8 without a mark, a piece at a time.
+    """The unpacked content of a file in UTF-8 without a mark, a piece at a time.
 
     Raises:
         BadRecord: It cannot be unpacked, or is no UTF-16 though its mark says so, or unpacks to more than 64 GiB.

@@ -48,7 +48,7 @@ class LongList(list[Any]):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of items."""
         return len(self._starts) - 1
 
 
@@ -58,7 +58,7 @@ def records_in(value: Any) -> Iterator[Any]:
 
 
 def count_in(value: Any) -> int:
-    """How many `records_in` gives."""
+    """The number of records that `records_in` gives."""
     return value.size if isinstance(value, LongList) else len(value) if isinstance(value, list) else 0
 
 

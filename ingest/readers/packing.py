@@ -25,12 +25,12 @@ class PackingError(Exception):
 
 
 def packing_of(data: bytes) -> str | None:
-    """What packed a file that begins with `data`; None for a file that nothing did."""
+    """The compression of a file that begins with `data`; None if it is not packed."""
     return next((name for magic, name in MAGIC.items() if data.startswith(magic)), None)
 
 
 def unpacked(path: Path) -> Iterator[bytes]:
-    """What a packed file holds, in pieces of at most PIECE_BYTES: what there is, also of a file that was cut short.
+    """The unpacked content, in pieces of at most PIECE_BYTES; of a file that was cut short, as far as it goes.
 
     Raises:
         PackingError: It is damaged, or a zip of no file or of several.

@@ -25,7 +25,7 @@ KNOWN = re.compile(
 
 @functools.lru_cache(maxsize=4096)
 def is_setting(name: str) -> bool:
-    """Whether a field of this name says how something was set up, and is not a number that was measured."""
+    """Return whether a field of this name says how something was set up, and is not a number that was measured."""
     if len(name) > LONGEST:
         return False
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").replace(" ", "_").lower()

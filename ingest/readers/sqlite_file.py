@@ -25,7 +25,7 @@ MOST_TEXT = (
 
 
 def sqlite_errors() -> tuple[type[Exception], ...]:
-    """What reading a damaged database raises."""
+    """Errors of reading a damaged database."""
     import sqlite3
 
     return sqlite3.Error, ValueError, OverflowError, MemoryError  # ValueError: a name or a message that is no UTF-8

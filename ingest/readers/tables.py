@@ -126,7 +126,7 @@ def _check_header(names: Iterable[str]) -> None:
 
 
 def _begins_lines(part: Part, first: str) -> bool:
-    """Whether the first line is a whole object, or a whole list that is followed by another line."""
+    """Return whether the first line is a whole object, or a whole list that is followed by another line."""
     try:
         value = decode(first)
     except BadRecord:
@@ -300,7 +300,7 @@ def _of_sheet(row: SheetRow, names: dict[int, str]) -> Record:
 
 
 def describe_tables(path: Path) -> str | None:
-    """What a database or workbook holds, in words that follow its name; None if it is neither.
+    """A description of a database or workbook, to follow its name; None if it is neither.
 
     Raises:
         BadRecord: It cannot be read.

@@ -1,4 +1,4 @@
-"""What a file holds that no format recognises, and which formats are nearest to it."""
+"""A description of a file that no format recognises, and the nearest formats."""
 
 import json
 import re

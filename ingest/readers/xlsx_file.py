@@ -38,7 +38,7 @@ class SheetRow:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """What the parts of a workbook say that its sheets need."""
+    """The facts of a workbook that its sheets need."""
 
     path: Path
     sheets: dict[str, str]  # name -> part
@@ -84,7 +84,7 @@ class Workbook:
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether a file is a workbook."""
+    """Return whether a file is a workbook."""
     try:
         with path.open("rb") as file:
             if file.read(4) != ZIP:

@@ -1,4 +1,4 @@
-"""What the columns of a table are that its mapping does not name: axes of a case, measured numbers, times, or names of rows."""
+"""The roles of columns that the mapping does not name: axes of a case, measured numbers, times, or names of rows."""
 
 import itertools
 import re
@@ -99,7 +99,7 @@ def _kind(name: str, texts: Sequence[str]) -> str | None:
 
 
 def measure_of(name: str) -> dict[str, str] | None:
-    """What a column holds that is measured, by its name alone: unit and better direction, where it says them; None for an axis.
+    """The unit and better direction of a measured column, as far as its name says them; None for an axis.
 
     The digits of the values say nothing: the same name is the same in every file.
     """

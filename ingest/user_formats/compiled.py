@@ -502,7 +502,7 @@ class CompiledMapping:
                     reader.others.note(name, (line, place if reader.is_ordered else 0))
 
     def _read_odd(self, odd: list[Record]) -> "OddEvents":
-        """What the exact reader makes of odd rows."""
+        """Rows of the exact reader for odd rows."""
         collected = OddEvents(self._reader)
         with self._results.collecting(collected), collected.counting():
             for record in odd:

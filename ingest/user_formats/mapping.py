@@ -309,7 +309,7 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
 
 
 def _is_word(name: str, text: str) -> bool:
-    """Whether a text is a keyword and not a column."""
+    """Return whether a text is a keyword and not a column."""
     if name == "unit" and (unit_of(text).better is not None or unit_of(text).name == "bytes"):
         return True
     return bool(STATISTIC.fullmatch(text)) if name == "statistic" else text in WORDS.get(name, ())

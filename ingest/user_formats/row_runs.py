@@ -81,7 +81,7 @@ class RunsOfRows:
         return next((moment for moment in map(self._moment_if_read, table.rows()) if moment is not None), None)
 
     def of(self, record: Record) -> str:
-        """What tells the run of a row from others.
+        """The identity of a row's run.
 
         Raises:
             BadRecord: It cannot be read.
@@ -136,7 +136,7 @@ def spans_to_starts(spans: dict[int, tuple[Instant, Instant]]) -> list[Instant]:
 
 
 def cell_of(term: Term | None, cells: dict[str, Any]) -> Any:
-    """What a row says by a term of the mapping; None if it says nothing."""
+    """The value of a term of the mapping in a row; None if it has none."""
     return None if term is None else term.text if term.fixed else lookup(cells, term.text)
 
 

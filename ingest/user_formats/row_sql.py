@@ -41,11 +41,11 @@ class TextColumns:
     is_json: bool
 
     def cell(self, name: str) -> str:
-        """What a row says in a column; NULL if nothing."""
+        """The text of a row in a column; NULL if it is empty."""
         return f"c{self.names.index(name)}" if name in self.names else NOTHING
 
     def bare(self, name: str) -> str:
-        """Whether that is JSON's number, true or false."""
+        """Return whether that is JSON's number, true or false."""
         return f"coalesce(n{self.names.index(name)}, false)" if self.is_json and name in self.names else "false"
 
     def said(self, term: Term | None) -> str:
@@ -148,7 +148,7 @@ def _parameter(columns: TextColumns, name: str) -> tuple[str, str]:
 
 
 def not_as_python(cell: str) -> str:
-    """Whether DuckDB may write a number of JSON otherwise than Python."""
+    """Return whether DuckDB may write a number of JSON otherwise than Python."""
     return f"(NOT regexp_full_match({cell}, '{OF_JSON}') OR regexp_full_match({cell}, '{TINY}'))"
 
 
@@ -160,7 +160,7 @@ def whole(text: str) -> str:
 
 
 def not_whole(text: str) -> str:
-    """Whether a text is there and is none of them."""
+    """Return whether a text is there and is none of them."""
     return f"{text} IS NOT NULL AND NOT regexp_full_match({text}, '[0-9]{{1,15}}(\\.0*)?')"
 
 
@@ -247,7 +247,7 @@ class ValueSteps:
 
 
 def value_steps(columns: TextColumns, index: int, value: Value, *, asked: bool) -> ValueSteps:
-    """How a value is read; of one that nobody asked for, what is no number is left out."""
+    """The SQL that reads a value; of an unmapped column, texts are left out."""
     cell, x, own = columns.cell(value.column), f"x{index}", f"own{index}"
     number = f"CASE WHEN regexp_full_match({cell}, '{NUMBER}') THEN TRY_CAST({cell} AS DOUBLE) END AS {x}"
     own_unit = f"CASE WHEN {x} IS NULL THEN nullif(regexp_extract({cell}, '{WITH_UNIT}', 2), '') END AS {own}"

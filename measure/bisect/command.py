@@ -214,7 +214,7 @@ def _write(findings: "BisectFindings", fmt: str, subject: Any, said: dict[str, s
 
 
 def _show_known(store: Store, name: str | None, fmt: str) -> int:
-    """What the store holds of a search, without measuring."""
+    """The state of a search in the store, without measuring."""
     from ...query.bisect.findings import conclude
     from ...query.bisect.results import find_search, read_runs
     from ...warehouse.database import Warehouse

@@ -68,7 +68,7 @@ class BisectSearch:
         return findings
 
     def look(self, taken: Sequence[int] = ()) -> BisectFindings:
-        """What the store knows."""
+        """The findings so far, from the store."""
         with Warehouse.open(self.store.create()) as warehouse:
             runs = read_runs(warehouse, self.question)
         return conclude(self.question, runs, count=2 if not runs else 1, host=os.uname().nodename, taken=taken)

@@ -27,7 +27,7 @@ class GateSide:
 
 @dataclass(slots=True)
 class Turns:
-    """What is done in each turn: a `bench measure` command, or any other whose results are then ingested."""
+    """The command of each turn: a `bench measure` command, or any other whose results are then ingested."""
 
     words: Sequence[str]
     results: ResultFiles  # that the command writes; none for `measure`

@@ -180,7 +180,7 @@ def _call_results(
     patterns: Sequence[str], maps: Sequence[str], comparisons: list[list[PlannedCommand]], *,
     by_name: bool, named: bool, config: str | None, tags: Mapping[str, str], store: Store,
 ) -> "CallResults":  # fmt: skip
-    """What becomes of the files that commands write."""
+    """Decide what happens to the files that commands write."""
     from ...warehouse import environment, recorder
     from ..result_files import ResultFiles
     from .results import CallResults

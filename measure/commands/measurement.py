@@ -88,7 +88,7 @@ class CommandResult:
 
     @property
     def level(self) -> Estimate:
-        """How precisely its own time is known, as a ratio to itself."""
+        """The precision of its own time, as a ratio to itself."""
         return level_of(ran.duration_ns for ran in self.runs.values())
 
     def against(self, reference: "CommandResult") -> Estimate:

@@ -229,5 +229,5 @@ def _number(text: str) -> int | float | str:
 
 
 def program_is_there(words: Sequence[str]) -> bool:
-    """Whether a program of this name can be found now."""
+    """Return whether a program of this name can be found now."""
     return shutil.which(words[0]) is not None

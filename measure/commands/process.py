@@ -43,7 +43,7 @@ class Ran:
     stderr: bytes
 
     def failed(self, fine: frozenset[int] | None) -> bool:
-        """Whether the run failed; exit codes in `fine` do not count as failures, None allows all of them."""
+        """Return whether the run failed; exit codes in `fine` do not count as failures, None allows all of them."""
         return self.timed_out or self.code < 0 or (fine is not None and self.code not in fine)
 
     def ending(self, timeout_s: float | None) -> tuple[str, str, dict[str, Any]]:

@@ -96,7 +96,7 @@ def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tu
 
 
 def disagreement(result: CommandResult, reference: CommandResult) -> str | None:
-    """How ratio and difference disagree with the means beside them, in words."""
+    """Describe how ratio and difference disagree with the printed means."""
     if result is reference or min(len(result.runs), len(reference.runs)) < LEAST_BLOCKS:
         return None
     found, (base, own) = result.against(reference), map(_mean, (reference, result))

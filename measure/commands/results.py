@@ -1,4 +1,4 @@
-"""What measured commands write (`--results`): each call's files become runs of its side's config."""
+"""Files that measured commands write (`--results`): each call's files become runs of its side's config."""
 
 import shlex
 from collections.abc import Mapping, Sequence

@@ -49,7 +49,7 @@ class Machine:
 
 
 def governor(machine: Machine) -> Finding:
-    """Whether the CPU clock may be lowered to save power."""
+    """Return whether the CPU clock may be lowered to save power."""
     found = {machine.read(f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor") for cpu in machine.cpus}
     names = sorted(filter(None, found))
     if not names:
@@ -61,7 +61,7 @@ def governor(machine: Machine) -> Finding:
 
 
 def turbo(machine: Machine) -> Finding:
-    """Whether the CPU clock may be raised for a while (turbo)."""
+    """Return whether the CPU clock may be raised for a while (turbo)."""
     for path, off in (
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
         ("sys/devices/system/cpu/cpufreq/boost", "0"),
@@ -76,7 +76,7 @@ def turbo(machine: Machine) -> Finding:
 
 
 def siblings(machine: Machine) -> Finding:
-    """Whether two of our processors share a core."""
+    """Return whether two of our processors share a core."""
     cores: dict[str, list[int]] = {}
     for cpu in machine.cpus:
         core = machine.read(f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -91,7 +91,7 @@ def siblings(machine: Machine) -> Finding:
 
 
 def huge_pages(machine: Machine) -> Finding:
-    """Whether the kernel uses 2 MB pages without being asked."""
+    """Return whether the kernel uses 2 MB pages without being asked."""
     text = machine.read("sys/kernel/mm/transparent_hugepage/enabled")
     if text is None:
         return Finding("huge pages", UNKNOWN, "the kernel does not show them")
@@ -103,7 +103,7 @@ def huge_pages(machine: Machine) -> Finding:
 
 
 def quota(machine: Machine) -> Finding:
-    """Whether a CPU quota of a control group can pause us within a sample."""
+    """Return whether a CPU quota of a control group can pause us within a sample."""
     for folder in _groups(machine):
         limit, period = (machine.read(f"{folder}/cpu.max") or "max").partition(" ")[::2]
         if limit == "max":
@@ -131,7 +131,7 @@ def _groups(machine: Machine) -> Iterator[str]:
 
 
 def load(machine: Machine) -> Finding:
-    """Whether other processes load this machine."""
+    """Return whether other processes load this machine."""
     text = machine.read("proc/loadavg")
     if text is None:
         return Finding("load", UNKNOWN, "the kernel does not show it")
@@ -144,7 +144,7 @@ def load(machine: Machine) -> Finding:
 
 
 def gpus(machine: Machine, look: Callable[[], Nvml | None] = nvml) -> Finding:
-    """Whether other processes use the GPUs."""
+    """Return whether other processes use the GPUs."""
     found = look()
     if found is None and machine.read("proc/driver/nvidia/version") is not None:
         return Finding(
@@ -169,7 +169,7 @@ def gpus(machine: Machine, look: Callable[[], Nvml | None] = nvml) -> Finding:
 
 
 def gpu_clocks(machine: Machine, look: Callable[[], Nvml | None] = nvml) -> Finding:
-    """Whether the GPUs' clocks follow load, power and heat. The cure locks them, and gives them back."""
+    """Return whether the GPUs' clocks follow load, power and heat. The cure locks them, and gives them back."""
     found = look()
     if found is None:
         return Finding("gpu clocks", OK, "no GPU that NVML knows")
@@ -203,7 +203,7 @@ def clock(machine: Machine, now: Callable[[], int] = time.perf_counter_ns) -> Fi
 
 
 def fonts(machine: Machine) -> Finding:
-    """Whether a font for non-Latin names in charts is installed."""
+    """Return whether a font for non-Latin names in charts is installed."""
     program = shutil.which("fc-list")
     if program is None:
         return Finding("fonts", UNKNOWN, "there is no fontconfig to ask", "apt install fontconfig fonts-noto-cjk")
@@ -216,7 +216,7 @@ def fonts(machine: Machine) -> Finding:
 
 
 def exact_memory(machine: Machine) -> Finding:
-    """Whether the kernel's high-water mark can be reset."""
+    """Return whether the kernel's high-water mark can be reset."""
     if HostMemory(machine.root / "proc" / "self").exact:
         return Finding("exact memory", OK, f"peaks are exact, to {size(error_bound_bytes())}")
     return Finding("exact memory", WARNING, "peaks would be sampled: /proc/self/clear_refs cannot be written",

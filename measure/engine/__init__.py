@@ -1,1 +1,1 @@
-"""How any workload is measured: sampling, estimates, workers, and an outcome for every case."""
+"""Measuring any workload: sampling, estimates, workers, and an outcome for every case."""

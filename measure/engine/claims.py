@@ -125,7 +125,7 @@ class ClaimFolder:
 
 
 def _is_silent(claim: Entry) -> bool:
-    """Whether its heartbeat has stopped, by the clocks of the place and of this machine."""
+    """Return whether its heartbeat has stopped, by the clocks of the place and of this machine."""
     return time.time() - claim.modified_at > STALE_S
 
 

@@ -36,7 +36,7 @@ BEYOND_DOUBT = 1.6  # half-widths of the 95 % interval
 
 @dataclass(frozen=True, slots=True)
 class ProcessEstimate:
-    """What the blocks of one process say of a log ratio: its centre, standard error and degrees of freedom.
+    """The estimate of a log ratio from the blocks of one process: its centre, standard error and degrees of freedom.
 
     `inflation` is how many times fewer independent blocks they are worth, which `error` and `degrees` leave out; `n`
     counts the blocks, which are undisturbed ones where `calm`. With fewer than LEAST_BLOCKS blocks `error` is NaN.

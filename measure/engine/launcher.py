@@ -37,7 +37,7 @@ def words(launcher: str | None) -> list[str]:
 
 
 def pipe_address(reading: int, writing: int) -> str:
-    """How a worker reaches a pipe of this process: by number if it inherits that, else by path."""
+    """The name by which a worker reaches a pipe of this process: by number if it inherits that, else by path."""
     return f"{writing}:/proc/{os.getpid()}/fd/{reading}"
 
 

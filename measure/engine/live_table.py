@@ -27,7 +27,7 @@ LEAST_TITLE = 10  # columns of a model's; where the others leave less, lines are
 
 @dataclass(slots=True)
 class LiveRow:
-    """What is known of one case."""
+    """The current state of one case."""
 
     title: str
     backend: str

@@ -75,14 +75,14 @@ class Program(Protocol):
         ...
 
     def facts(self, backend: str) -> list[Fact]:
-        """What a compiler did since the last `prepare`."""
+        """Activity of a compiler since the last `prepare`."""
         ...
 
     def keep(self, output: Any) -> Any:
         """A copy of a step's output that later steps leave alone."""
 
     def trust(self, output: Any) -> Agreement | None:
-        """Whether others can be compared with the baseline's kept output; None if accuracy is not judged."""
+        """Return whether others can be compared with the baseline's kept output; None if accuracy is not judged."""
         ...
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
@@ -98,7 +98,7 @@ class Program(Protocol):
         ...
 
     def first_calls(self, backend: str) -> int:
-        """How many calls it takes until a backend runs as it will from then on: where a graph is recorded, three."""
+        """The number of calls until a backend is steady: three where a graph is recorded."""
         ...
 
     def rewind(self) -> None:

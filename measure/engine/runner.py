@@ -59,7 +59,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a worker process ended; `signal` and `exit_code` exclude each other."""
+    """The end of a worker process; `signal` and `exit_code` exclude each other."""
 
     exit_code: int | None
     signal: int | None
@@ -88,7 +88,7 @@ class End:
 
 @dataclass(slots=True)
 class WorkloadFindings:
-    """What the processes of one workload have found so far; `parts` by case, one for each process."""
+    """Findings so far of the processes of one workload; `parts` by case, one for each process."""
 
     parts: dict[str, list[ProcessEstimate]] = field(default_factory=dict)
     sampled_s: float = 0.0
@@ -136,11 +136,11 @@ class Runner:
         return sum(self.turns(plan, further))
 
     def found(self, workload: Workload) -> WorkloadFindings:
-        """What was found of a workload so far."""
+        """The findings of a workload so far."""
         return self._findings.get(case_ids(**workload.axes(workload.backends[0]))[0], WorkloadFindings())
 
     def has_failed(self, workload: Workload, backend: str) -> bool:
-        """Whether a backend failed in any process so far."""
+        """Return whether a backend failed in any process so far."""
         return case_ids(**workload.axes(backend))[0] in self._failed
 
     def turns(self, plan: Iterable[Workload], further: Iterable[Workload] = ()) -> Iterator[int]:

@@ -150,7 +150,7 @@ def lead_for(each_ns: float) -> int:
 
 
 def is_warm(times: Sequence[float]) -> bool:
-    """Whether the last quarter of the times equals the quarter before, by the rule above."""
+    """Return whether the last quarter of the times equals the quarter before, by the rule above."""
     window = max(WARM_WINDOW, len(times) // 4)
     if len(times) < 2 * window:
         return False

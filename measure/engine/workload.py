@@ -17,7 +17,7 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "am
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What one worker process measures: one piece of work with every backend, the baseline first.
+    """The work of one worker process: one piece of work with every backend, the baseline first.
 
     An axis that is empty or 0 does not apply: functions have no mode, device or dtype. A `bounded` workload may allocate
     only a share of the free memory, see batch_sizes. A workload with `no_reference` is not run in float64, for that reason.
@@ -62,7 +62,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How to measure, the same for every workload.
+    """Settings of a measurement, the same for every workload.
 
     `precision` is a fraction; `repeat`, if given, is the exact number of blocks instead of it; `threads` None leaves
     torch's own choice; `sample_hz`, if given, has a sampler look at the worker so many times a second. `warm_start` has a second

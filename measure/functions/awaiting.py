@@ -10,7 +10,7 @@ from typing import Any
 
 
 def ending(result: Any) -> str:
-    """How Python runs it to its end: await, for or async for; an empty text if the call has ended already."""
+    """The statement that runs it to its end: await, for or async for; an empty text if the call has ended already."""
     if inspect.isawaitable(result):
         return "await"
     if isinstance(result, AsyncGenerator):

@@ -24,7 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """How a function is measured; `reference` is the function that it is compared with, None for a reference itself."""
+    """Settings of a marked function; `reference` is the function that it is compared with, None for a reference itself."""
 
     name: str | None
     parameters: Mapping[str, Sequence[Any]]

@@ -78,7 +78,7 @@ def groups_of(modules: Sequence[ModuleType]) -> list[Group]:
 
 
 def _marked(module: ModuleType) -> dict[str, Any]:
-    """What a module marks itself, there or in one of its classes, by where it is found; once each."""
+    """The functions that a module or one of its classes marks, by their place; each once."""
     members = dict(vars(module))
     for name, value in vars(module).items():
         if isinstance(value, type) and value.__module__ == module.__name__:

@@ -87,7 +87,7 @@ def counts_of(call: Calls, count: Count) -> Iterator[float]:
 
 
 def counter_of(kind: str, profile: Path) -> Count:
-    """How to count in this process.
+    """The counter for this process.
 
     Raises:
         CannotCount: The kernel or the processor does not let us.

@@ -233,7 +233,7 @@ class CheckedProgram(FunctionProgram):
         return Agreement(True, "equal", None)
 
     def agree(self, expected: Any, actual: Any) -> Agreement | None:
-        """Whether two results are equal; floats and arrays of them up to rounding."""
+        """Return whether two results are equal; floats and arrays of them up to rounding."""
         (one,), (other,) = expected, actual
         if same(one, other):
             return Agreement(True, "equal", None)
@@ -241,7 +241,7 @@ class CheckedProgram(FunctionProgram):
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, where floats may differ in rounding and NaN is NaN."""
+    """Return whether two values are equal, where floats may differ in rounding and NaN is NaN."""
     if hasattr(one, "__array__") or hasattr(other, "__array__"):
         import numpy as np
 

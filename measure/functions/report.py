@@ -74,7 +74,7 @@ class FunctionResult:
 
     @property
     def disagreement(self) -> str | None:
-        """How the ratio disagrees with the times beside it, in words."""
+        """Describe how the ratio disagrees with the printed times."""
         return contradiction(self.against, self.reference, self.time) if self.against and self.reference else None
 
     def cells(self) -> tuple[str, ...]:

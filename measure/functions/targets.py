@@ -1,4 +1,4 @@
-"""What `module:function` names: imported, with the nearest name where there is none."""
+"""Import the target of `module:function`; an error names the nearest name."""
 
 import importlib
 import operator

@@ -1,4 +1,4 @@
-"""What a forked child does before anything else. Hooks run in the order they were registered: import this before threading.
+"""Hooks that run first in a forked child. They run in the order they were registered: import this before threading.
 
 Those of threading, logging and random are Python code, which may be traced: their lines would be written as the parent's.
 """

@@ -37,7 +37,7 @@ def scope_options(prefix: str = "") -> Callable[[Any], Any]:
 
 
 def choice(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What `--trace-lines` is to follow, as fields of Scope; None without it.
+    """The scope of `--trace-lines`, as fields of Scope; None without it.
 
     Raises:
         BenchError: Something is to be followed, and nothing traced.

@@ -47,7 +47,7 @@ class TracedProgram:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """How a trace ended: status and reason of the outcome, and notes."""
+    """The end of a trace: status and reason of the outcome, and notes."""
 
     run_id: str
     case_id: str
@@ -220,7 +220,7 @@ class _Worker:
 
 
 def _in_foreground() -> bool:
-    """Whether a terminal that sent Ctrl-C to this process has sent it to the program, too."""
+    """Return whether a terminal that sent Ctrl-C to this process has sent it to the program, too."""
     try:
         with open("/dev/tty", "rb") as terminal:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()

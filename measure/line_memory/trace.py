@@ -49,7 +49,7 @@ class Scope:
         return cls(**values)
 
     def holds(self, file: str, module: Mapping[str, Any]) -> bool:
-        """Whether to follow code of this file, in a module with these globals."""
+        """Return whether to follow code of this file, in a module with these globals."""
         spec = module.get("__spec__")
         names = {module.get("__name__") or "", getattr(spec, "name", "") or ""}
         if file.startswith(TRACER) or _any(names, self.excluded):

@@ -37,7 +37,7 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
-    """What to run and where to count; `kind` is script, module, callable or prepared.
+    """The program to run and where to count; `kind` is script, module, callable or prepared.
 
     A prepared program is a function of bench, called with the arguments before anything is counted: it returns what to run,
     and the modules to follow where none were chosen.
@@ -114,7 +114,7 @@ def _child(job: TraceJob, reports: int) -> int:
 
 
 def _program(job: TraceJob) -> tuple[Callable[[], Any], Scope]:
-    """What to call to run the program, everything that can be done before it done, and what to follow."""
+    """Prepare the program: the call that runs it, and the code to follow."""
     if job.kind == "prepared":
         from ..engine.messages import resolve
 
@@ -125,7 +125,7 @@ def _program(job: TraceJob) -> tuple[Callable[[], Any], Scope]:
 
 
 def _named(job: TraceJob) -> Callable[[], Any]:
-    """What runs a script, a module or a callable."""
+    """The call that runs a script, a module or a callable."""
     sys.argv = [job.target, *job.arguments]
     if job.kind == "script":
         path = os.path.abspath(job.target)

@@ -91,7 +91,7 @@ class CaseResult:
 
     @property
     def work(self) -> tuple[object, ...]:
-        """What was computed in which run, whatever the backend."""
+        """The computation and its run, whatever the backend."""
         return (
             self.run_id, self.suite, self.model, self.mode, self.device, self.dtype, self.batch_size, self.sequence_length,
             self.parameters,
@@ -167,7 +167,7 @@ def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | N
 
 
 def _disagreement(result: CaseResult, baseline: Estimate | None) -> str | None:
-    """How a speedup disagrees with the medians beside it, in words."""
+    """Describe how a speedup disagrees with the printed medians."""
     if baseline is None or None in (speedup := (result.speedup, result.low, result.high, result.blocks)):
         return None
     return contradiction(Estimate(*speedup), baseline, result.median)  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ Tensors = dict[str, "torch.Tensor"]
 
 @dataclass(frozen=True, slots=True)
 class ToleranceRule:
-    """How close is close."""
+    """Tolerances of the comparison."""
 
     tolerance: float
     cosine: bool = False
@@ -148,7 +148,7 @@ def _numbers(place: str, x: Any, y: Any, wide: Any | None, rule: ToleranceRule, 
 
 
 def _lone_nan(place: str, x: Any, y: Any) -> str:
-    """How many numbers are NaN on one side only, in words: with one, there is no error to compute."""
+    """Say how many numbers are NaN on one side only; then no error can be computed."""
     count = int((x.isnan() ^ y.isnan()).sum())
     return f"{place}: {count:,} of {x.numel():,} numbers are NaN in eager or here, not in both" if count else ""
 

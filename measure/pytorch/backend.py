@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a backend may know about the calls to come."""
+    """Facts about the coming calls that a backend may use."""
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] | None = None

@@ -106,7 +106,7 @@ def _counters(counters: Any, compiled: list[Any]) -> list[Fact]:
 
 
 def _again(compiled: Any) -> bool:
-    """Whether a compilation was of code this backend had compiled before."""
+    """Return whether a compilation was of code this backend had compiled before."""
     return bool(compiled.recompile_reason) and "BACKEND_MATCH" not in compiled.recompile_reason
 
 

@@ -23,7 +23,7 @@ STEPS = 5  # of whose times the median is taken
 
 @dataclass(slots=True)
 class OperatorTimes:
-    """What a step ran: by operator and whether a graph ran it, how often and for how long."""
+    """Calls and time of a step, by operator and by whether a graph ran it."""
 
     calls: Counter[tuple[str, bool]] = field(default_factory=Counter)
     ns: Counter[tuple[str, bool]] = field(default_factory=Counter)

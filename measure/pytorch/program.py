@@ -196,7 +196,7 @@ class TorchProgram:
         self._start_ns = time.perf_counter_ns() - began
 
     def facts(self, backend: str) -> list[Fact]:
-        """What the compiler did since the last call; for a backend without counters, how long it took to start."""
+        """Activity of the compiler since the last call; for a backend without counters, how long it took to start."""
         if backend == BASELINE:
             return []
         start = [Fact("compiler_start", self._start_ns, "ns")] if self._start_ns else []

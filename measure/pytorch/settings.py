@@ -105,7 +105,7 @@ _USUAL = {"optimizer": USUAL_OPTIMIZER, "ranks": RANKS}
 
 
 def turned(name: str, value: Any) -> bool:
-    """Whether a value makes another case; a knob at its default value does not."""
+    """Return whether a value makes another case; a knob at its default value does not."""
     return value is not None and value is not False and value not in ((), _USUAL.get(name))
 
 
@@ -151,7 +151,7 @@ def check_validation(wanted: bool) -> None:
 
 
 def _target(module: str, key: str) -> tuple[Any, str]:
-    """What holds the setting `a.b`, and its name there.
+    """The object that holds the setting `a.b`, and the attribute's name.
 
     Raises:
         UnknownName: There is none.

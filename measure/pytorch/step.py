@@ -63,7 +63,7 @@ class PreparedModel:
 
 
 def types(dtype: str, device: str) -> tuple[Any | None, Callable[[], Any]]:
-    """What a dtype means: the type to cast a model to, None for none, and the context its forward pass runs in."""
+    """The meaning of a dtype: the type to cast a model to, None for none, and the context its forward pass runs in."""
     import torch
 
     if not dtype.startswith(AMP):

@@ -33,12 +33,12 @@ def started() -> int | None:
 
 
 def leading() -> bool:
-    """Whether this is rank 0 of several that torchrun started, or a worker of it."""
+    """Return whether this is rank 0 of several that torchrun started, or a worker of it."""
     return started() is not None and os.environ["RANK"] == "0"
 
 
 def following() -> bool:
-    """Whether this is one of the other ranks."""
+    """Return whether this is one of the other ranks."""
     return started() is not None and os.environ["RANK"] != "0"
 
 

@@ -63,7 +63,7 @@ def commit_of(revision: str) -> str:
 
 
 def git(*words: str) -> str:
-    """What git answers, in the present folder.
+    """Run git in the current folder and return its output.
 
     Raises:
         BenchError: It failed.

@@ -19,7 +19,7 @@ WINDOW_SECONDS = 2.0  # that the live figures are taken over
 
 @dataclass(slots=True)
 class LiveFigures:
-    """What the last seconds were like."""
+    """Rates of the last seconds."""
 
     steps: deque[tuple[float, int, float | None]] = field(default_factory=deque)  # when, tokens, ms
     waiting: dict[tuple[str, int], int] = field(default_factory=dict)  # of each worker and rank

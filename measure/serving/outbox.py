@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Outbox(Generic[T]):
-    """What `put` takes is written by a thread of its own, in order.
+    """A queue that a thread of its own writes in order.
 
     A process that is killed loses what is queued: the last 20 ms. The queue has an end, so that nothing grows where a disk
     hangs; what comes beyond it is counted as lost. After the first error nothing is written any more.

@@ -30,7 +30,7 @@ _requests, _gauges = itertools.count(), itertools.count()  # of this process, wh
 
 
 class FrontEndUpdate(NamedTuple):
-    """What one output of an engine core says."""
+    """The statistics of one output of an engine core."""
 
     now: float  # wall clock, s
     engine: int

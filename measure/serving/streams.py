@@ -43,15 +43,15 @@ class Stream(Protocol):
     name: str
 
     def is_there(self) -> bool:
-        """Whether its source is there by now, as far as that can be told."""
+        """Return whether its source is there by now, as far as that can be told."""
         ...
 
     def take(self) -> Iterator[Arrived]:
-        """What is there now, up to a bound."""
+        """The records available now, up to a bound."""
         ...
 
     def last(self) -> Iterator[Arrived]:
-        """What only now is known to be whole, as nothing more will be taken."""
+        """The last records, which are whole only because no more will be read."""
         ...
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ def open_stream(address: str) -> Stream:
 
 
 def _has_port(address: str) -> bool:
-    """Whether it ends in one; libzmq takes 65537 for 1."""
+    """Return whether it ends in one; libzmq takes 65537 for 1."""
     port = address.rpartition(":")[2]
     return re.fullmatch("[0-9]{1,5}", port) is not None and 0 < int(port) < 1 << 16
 
@@ -112,7 +112,7 @@ class Socket:
             ) from None
 
     def is_there(self) -> bool:
-        """Whether the file of a local socket is there; of others nobody knows."""
+        """Return whether the file of a local socket is there; of others nobody knows."""
         scheme, _, path = self.name.partition("://")
         return scheme != "ipc" or path.startswith("@") or os.path.exists(path)
 
@@ -154,7 +154,7 @@ class GrowingFiles:
         self._left_out: set[str] = set()
 
     def is_there(self) -> bool:
-        """Whether there is a file by now."""
+        """Return whether there is a file by now."""
         return bool(self._paths())
 
     def take(self) -> Iterator[Arrived]:
@@ -239,7 +239,7 @@ class GrowingFile:
         self.is_behind = False  # more is there than one turn takes
 
     def is_replaced(self) -> bool:
-        """Whether its name has gone, or leads to another file now."""
+        """Return whether its name has gone, or leads to another file now."""
         try:
             status = os.stat(self.name)
         except OSError:

@@ -127,7 +127,7 @@ _known: dict[tuple[int, int], tuple[Any, ServerStats | None]] = {}  # by process
 
 
 def _server_stats(vllm_config: Any) -> ServerStats | None:
-    """What all engines of a server share; None where nothing is to be recorded."""
+    """The recorder that all engines of a server share; None if nothing is recorded."""
     key = os.getpid(), id(vllm_config)
     if key not in _known:
         stats, run = None, begin(vllm_config)
@@ -141,6 +141,6 @@ def _server_stats(vllm_config: Any) -> ServerStats | None:
 
 
 def _records_steps(vllm_config: Any) -> bool:
-    """Whether the server's scheduler is ours."""
+    """Return whether the server's scheduler is ours."""
     chosen = value_at(vllm_config, "scheduler_config.scheduler_cls")
     return str(getattr(chosen, "__qualname__", chosen)).endswith(SCHEDULER)

@@ -36,7 +36,7 @@ log = logging.getLogger("vllm.bench")  # below vLLM's own, whose handler and lev
 
 
 def wanted() -> bool:
-    """Whether this server is to be recorded."""
+    """Return whether this server is to be recorded."""
     return bool(os.environ.get(STORE) or os.environ.get(CONFIG))
 
 
@@ -48,7 +48,7 @@ def announce() -> None:
 
 
 def is_announced_here() -> bool:
-    """Whether it was this process that chose the run."""
+    """Return whether it was this process that chose the run."""
     return _announcer == os.getpid()
 
 
@@ -97,7 +97,7 @@ def installed() -> str:
 
 
 def is_supported(version: str) -> bool:
-    """Whether it is of a release that is supported."""
+    """Return whether it is of a release that is supported."""
     return any(version == release or version.startswith(f"{release}.") for release in SUPPORTED)
 
 
@@ -122,7 +122,7 @@ def value_at(root: Any, path: str) -> Any:
 
 
 def model_name(vllm_config: Any) -> str:
-    """What the server calls its model."""
+    """The server's name of its model."""
     served = value_at(vllm_config, "model_config.served_model_name")
     name = served[0] if isinstance(served, list) and served else served
     return str(name or value_at(vllm_config, "model_config.model") or "vllm")

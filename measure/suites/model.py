@@ -40,7 +40,7 @@ class Model:
         return next((reason for condition, reason in self.skips.items() if set(condition.split()) <= set(axes)), None)
 
     def excepted(self, *axes: str) -> dict[str, Any]:
-        """What is measured otherwise in a case of these axes; of two conditions that hold, the later counts."""
+        """The exceptions for a case of these axes; of two conditions that hold, the later counts."""
         found: dict[str, Any] = {}
         for condition, values in self.exceptions.items():
             if set(condition.split()) <= set(axes):

@@ -74,7 +74,7 @@ SLOW = {"BERT_pytorch": 137, "demucs": 116, "fastNLP_Bert": 242, "speech_transfo
 
 
 def exceptions_of(suite: str, name: str) -> Exceptions:
-    """What PyTorch's benchmark measures otherwise of a model: suite torchbench, huggingface or timm, its name there."""
+    """The exceptions of PyTorch's benchmark for a model: suite torchbench, huggingface or timm, its name there."""
     found: Exceptions = {}
     if name in ONLY_FLOAT32:
         why = "it supports float32 only"

@@ -50,7 +50,7 @@ class Device:
         return None
 
     def description(self) -> dict[str, str]:
-        """What else a case of this device is to say of it, by metric."""
+        """Further facts of the device for each case, by metric."""
         return {}
 
     def release(self) -> None:

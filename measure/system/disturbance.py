@@ -36,7 +36,7 @@ class DisturbanceCounters:
         return (*_of_this_process(), self._stolen_ns)
 
     def since(self, before: tuple[int, ...]) -> Mapping[str, int]:
-        """What was added since `before`, by column of `timings`; without steal where it is unknown."""
+        """The increase since `before`, by column of `timings`; without steal where it is unknown."""
         now = _of_this_process()
         self._stolen_ns = self._steal_ns()
         self._read_at = time.perf_counter_ns()

@@ -63,7 +63,7 @@ class HostMemory:
         peaks += [Peak("rss" + kind, peak, bound), Peak("rss_growth" + kind, max(peak - before, 0), bound)]
 
     def resident_bytes(self) -> int:
-        """What the process holds in memory now."""
+        """The resident memory of the process now."""
         return self._status("VmRSS") if self.exact else _resident_bytes()
 
     def highest(self) -> int:
@@ -92,7 +92,7 @@ class HostMemory:
 
 
 def error_bound_bytes() -> int:
-    """How much the kernel's per-CPU page counters can hold back.
+    """The bytes that the kernel's per-CPU page counters can hold back.
 
     Resident memory is the sum of three of them (anonymous, file and shared pages), and the high-water mark adds up what
     they have folded in: each may keep max(32, 2 x CPUs) pages on each CPU we may run on (lib/percpu_counter.c).

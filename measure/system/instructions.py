@@ -98,6 +98,6 @@ def under_callgrind(words: Sequence[str], *options: str, profile: str = os.devnu
 
 
 def collected(stderr: bytes) -> int | None:
-    """What callgrind says at its end that it counted."""
+    """The count that callgrind prints at its end."""
     found = _COLLECTED.findall(stderr)
     return int(found[-1]) if found else None

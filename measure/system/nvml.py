@@ -111,7 +111,7 @@ class NvmlGpu:
         })  # fmt: skip
 
     def violations(self) -> dict[str, int]:
-        """How long power and heat have slowed the GPU since its driver was loaded, in ns, by reason.
+        """The time in ns that power and heat have slowed the GPU since its driver was loaded, by reason.
 
         They count on while nobody looks: a cap within a sample shows in them when it is over.
         """
@@ -126,7 +126,7 @@ class NvmlGpu:
         })  # fmt: skip
 
     def throttled(self, before: Mapping[str, int]) -> int | None:
-        """What has slowed the GPU since `before`, or does now, as bits of THROTTLES; None where the driver does not tell."""
+        """The reasons that slowed the GPU since `before`, or do now, as bits of THROTTLES; None if the driver hides them."""
         after = self.violations()
         now = self._told({"now": self._library.nvmlDeviceGetCurrentClocksThrottleReasons})
         if not now and not before.keys() & after.keys():
@@ -145,7 +145,7 @@ class NvmlGpu:
         return sum(sizes) if sizes else None
 
     def clock_lock(self) -> ClockLock:
-        """Whether its clocks are locked, and at which they can be."""
+        """Return whether its clocks are locked, and at which they can be."""
         library = self._library
         found = self._told({
             "uuid": library.nvmlDeviceGetUUID,

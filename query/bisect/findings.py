@@ -1,4 +1,4 @@
-"""What the runs of a search say: which commit, how sure, how large, what cannot be told apart, and what to measure next."""
+"""The findings of a search's runs: which commit, how sure, how large, what cannot be told apart, and what to measure next."""
 
 import math
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ SURE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectQuestion:
-    """What a search looks for, as it is recorded."""
+    """The recorded goal of a search."""
 
     search: str
     good: str
@@ -66,7 +66,7 @@ class FoundChange:
 
 @dataclass(frozen=True, slots=True)
 class BisectFindings:
-    """What is known of a search."""
+    """The findings of a search."""
 
     question: BisectQuestion
     runs: Sequence[RevisionRun]

@@ -23,7 +23,7 @@ LEAST_BITS = 1e-4  # that a run must be expected to tell
 
 
 def information(found: ChangePosterior, taken: Sequence[int] = ()) -> "Floats":
-    """What a run of each commit is expected to tell about where the change is, in bits.
+    """The expected information of a run of each commit about the place of the change, in bits.
 
     Every split of the measured places predicts the run by what it makes of the runs so far. So a run of a place whose side is
     known tells something, too, where the level of that side decides. Places in `taken` are being measured: their results are

@@ -1,4 +1,4 @@
-"""What a search found, for people: a table of the commits that matter, and sentences that carry their doubt."""
+"""The findings of a search for people: a table of the commits that matter, and sentences that carry their doubt."""
 
 import math
 from collections.abc import Callable, Iterator

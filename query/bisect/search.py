@@ -39,7 +39,7 @@ GOOD_FAILS, BAD_FAILS = (1.0, 19.0), (3.0, 1.0)  # priors of how often a run fai
 
 @dataclass(frozen=True, slots=True)
 class BisectRun:
-    """What one run says of the commit at a place: ln(value), or that it failed, where failures are looked for."""
+    """One run of the commit at a place: ln(value), or whether it failed, in a search for failures."""
 
     place: int
     value: float
@@ -48,7 +48,7 @@ class BisectRun:
 
 @dataclass(frozen=True, slots=True)
 class ChangePosterior:
-    """What is known of the change after some runs; arrays have an entry for each commit, 0 the good one."""
+    """The posterior after some runs; arrays have an entry for each commit, 0 the good one."""
 
     probability: "Floats"  # that the commit changed it; entry 0: that nothing changed
     effect: float  # ln(after / before), median, given that something changed
@@ -70,7 +70,7 @@ def posterior(
     runs: Sequence[BisectRun], commits: int, *, unchanged: Collection[int] = (), floor: float = FLOOR, host: str = "",
     nothing: float | None = None,
 ) -> ChangePosterior:  # fmt: skip
-    """What runs say of where the change is.
+    """The posterior of the place of the change.
 
     Args:
         runs: What was measured.
@@ -108,7 +108,7 @@ def posterior(
 def failing_posterior(
     runs: Sequence[BisectRun], commits: int, *, unchanged: Collection[int] = (), nothing: float | None = None
 ) -> ChangePosterior:  # fmt: skip
-    """What runs say of where failures begin; their values are 1 for a failure and 0 for none.
+    """The posterior of the place where failures begin; their values are 1 for a failure and 0 for none.
 
     Before the change a run fails with an unknown probability, Beta(1, 19), after it with one of Beta(3, 1): a test may be flaky
     on either side.

@@ -119,7 +119,7 @@ def _cheapest(series: Sequence["Floats"], significance: float, least: int) -> li
 
 
 def _moves_far(one: SeriesModel) -> bool:
-    """Whether there are levels so far apart that it matters whether noise grows with them."""
+    """Return whether there are levels so far apart that it matters whether noise grows with them."""
     levels = fitted(one.clipped, one.changes)
     return bool(one.changes and one.x.min() > 0 and levels.max() > GROWTH * levels.min())
 

@@ -32,7 +32,7 @@ COLUMNS = tuple(sql.computed()["change_points"].columns)
 
 @dataclass(frozen=True, slots=True)
 class SeriesRun:
-    """What a change point needs to know of a run."""
+    """The facts of a run that a change point needs."""
 
     run_id: str
     began_at: datetime.datetime | None
@@ -273,7 +273,7 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
 
 
 def _lasts(change: ChangePoint, lasting: Sequence[ChangePoint], newest: int) -> bool | None:
-    """Whether the series is still nearer to the level after than to the one before."""
+    """Return whether the series is still nearer to the level after than to the one before."""
     if change.kind == "two levels":
         return None
     if change.kind == "excursion":
@@ -332,7 +332,7 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def _note(change: ChangePoint, before: SeriesRun | None, after: SeriesRun) -> str | None:
-    """What else differs between the runs around a change, or how often two levels alternate."""
+    """Other differences between the runs around a change, or how often two levels alternate."""
     if change.kind == "two levels":
         return f"alternates, {change.count} times"
     if before is None:

@@ -80,7 +80,7 @@ def find_incidents(
 
 
 def _rank(incident: "Row") -> tuple[Any, ...]:
-    """What got worse before what got better; what is small, alternates or has no direction last; by cost."""
+    """Sort key of incidents: worse, better, then small, alternating or without direction; by cost."""
     undirected = incident["better"] is None or incident["kind"] == "two levels"
     return (
         undirected or incident["cost"] < SMALL, undirected, not incident["is_worse"], -incident["cost"],

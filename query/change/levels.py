@@ -39,7 +39,7 @@ class ChangePoint:
         return (self.after - self.before) / abs(self.before) if self.before else None
 
     def counts(self, significance: float, min_magnitude: float) -> bool:
-        """Whether it is sure and large enough."""
+        """Return whether it is sure and large enough."""
         return self.p <= significance and (self.magnitude is None or abs(self.magnitude) >= min_magnitude)
 
 
@@ -123,7 +123,7 @@ class Levels:
         return [ChangePoint("drift", 0, len(self.x) - 1, self.value(first - half), self.value(first + half), p)]
 
     def excursions(self) -> list[ChangePoint]:
-        """What departs from a level and comes back."""
+        """Stretches that leave a level and come back."""
         fit = self._fit() if self.apart else self.x
         return [self._excursion(first, last, fit) for first, last in self.apart]
 

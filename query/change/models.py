@@ -1,4 +1,4 @@
-"""What describes values best: one level, steps, drifts, or two levels that alternate.
+"""The model that describes values best: one level, steps, drifts, or two levels that alternate.
 
 Each model predicts every value from the one before. The best is the one for which n log(mean squared error) plus
 its price is least: the price is what its changes must save before they are believed, so a model that says more
@@ -52,7 +52,7 @@ class SeriesModel:
         return math.exp(level) if self.proportional else level
 
     def residuals(self) -> "Floats":
-        """What is new in each value."""
+        """The innovations: the new part of each value."""
         away = self.x - fitted(self.clipped, self.changes)
         return away[1:] - self.rho * away[:-1]
 

@@ -241,7 +241,7 @@ def _filled(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list
 
 
 def _labels(history: History) -> Sequence[Row]:
-    """What the table says the axes of: its changes, or the series where these are fewer than two."""
+    """The rows whose axes the table shows: its changes, or the series where these are fewer than two."""
     return history.rows if len(history.rows) > 1 else [one.labels for one in history.series]
 
 

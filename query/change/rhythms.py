@@ -59,7 +59,7 @@ def without_rhythm(x: "Floats", period: int) -> "Floats":
 
 
 def _recurring(x: "Floats", period: int) -> "Floats":
-    """What recurs, at each value. Its mean is 0."""
+    """The periodic part of each value; its mean is 0."""
     import numpy as np
 
     weights = np.full(period, 1.0) if period % 2 else np.repeat([0.5, 1.0, 0.5], [1, period - 1, 1])

@@ -104,7 +104,7 @@ def _back(came: "NDArray[np.intp]", stop: int) -> list[int]:
 
 
 def spread_out(size: int, rho: float) -> float:
-    """How many times as much the mean of `size` AR(1) values varies as that of independent ones."""
+    """The variance of the mean of `size` AR(1) values, relative to that of independent ones."""
     if rho == 0 or size <= 1:
         return 1.0
     return (1 + rho) / (1 - rho) - 2 * rho * (1 - math.pow(rho, size)) / (size * (1 - rho) ** 2)

@@ -1,4 +1,4 @@
-"""What changed in a series that wanders: each value is the last one and what is new, so that no level is there to step from.
+"""Changes of a random walk: each value is the one before plus an increment, so there is no level to step from.
 
 Only its moves can be judged: it drifts where the mean of its increments is surely not 0, and it stepped where it moved at once,
 or within a few runs, farther than it does otherwise. Increments have levels and outliers as values have, so both are judged
@@ -42,7 +42,7 @@ def _alike(change: ChangePoint) -> float:
 
 
 def _goes_on(change: ChangePoint) -> bool:
-    """Whether it is the same drift after the change of its slope."""
+    """Return whether it is the same drift after the change of its slope."""
     return _alike(change) > 1 / FASTER
 
 
@@ -86,6 +86,6 @@ def _moves(model: SeriesModel, found: Sequence[ChangePoint]) -> Iterator[ChangeP
 
 
 def _undone(x: "Floats", there: ChangePoint, back: ChangePoint) -> bool:
-    """Whether two moves together are little, measured by the shorter of both."""
+    """Return whether two moves together are little, measured by the shorter of both."""
     one, other = (float(x[move.index : move.end + 1].sum()) for move in (there, back))
     return abs(one + other) <= ALIKE * min(abs(one), abs(other))

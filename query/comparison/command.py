@@ -23,7 +23,7 @@ A_SIDE = "config, run id, commit, latest, latest~1; joined by +, they are pooled
 
 
 def reply_of(found: "Comparison", *, everything: bool = False) -> "Reply[Comparison]":
-    """What there is to say of a comparison; without any row it has no columns."""
+    """The sentences and rows of a comparison; without any row it has no columns."""
     from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
 
     rows = found.rows + found.unusual

@@ -179,5 +179,5 @@ def _is_step(row: Row) -> bool:
 
 
 def is_lost(row: Row) -> bool:
-    """Whether the base has the case and the candidate lacks it."""
+    """Return whether the base has the case and the candidate lacks it."""
     return bool(row["verdict"] in ("BROKEN", "REMOVED") and row["base_status"] == "ok")

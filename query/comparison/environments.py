@@ -86,7 +86,7 @@ def render(found: Sequence[EnvironmentField], base: str, candidate: str) -> tupl
 
 
 def sentence(found: Sequence[EnvironmentField]) -> str:
-    """How much differs and how much is the same: `2 of 15 fields differ; the same: cpu, os …`."""
+    """Count the fields that differ and that are the same: `2 of 15 fields differ; the same: cpu, os …`."""
     same = [fact.field for fact in found if fact.same]
     differ = len(found) - len(same)
     counted = f"{differ or 'none'} of {len(found)} fields differ{'s' if differ == 1 else ''}"

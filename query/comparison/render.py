@@ -152,7 +152,7 @@ def machines(comparison: Comparison) -> Iterator[str]:
 
 
 def _shift(row: Row) -> str:
-    """What all cases of a row's metric share: `1.98x slower in latency`."""
+    """The factor that all cases of a metric share: `1.98x slower in latency`."""
     return f"{change_of({**row, 'ratio': row['shift'], 'low': row['shift'], 'high': row['shift']})} in {metric(row)}"
 
 
@@ -183,7 +183,7 @@ def _floors(rows: Sequence[Row]) -> str:
 
 
 def _called(rows: Sequence[Row], called: str, count: int) -> str:
-    """How many rows have a verdict, and the one that changed most: `3 slower (worst attention 1.80x)`."""
+    """Count the rows with a verdict, and name the one that changed most: `3 slower (worst attention 1.80x)`."""
     changes = [row for row in rows if row["verdict"] == called and row["ratio"] and called in CHANGES]
     if len(rows) < 2 or not changes:
         return f"{count:,} {CALLED[called]}"

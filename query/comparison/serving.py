@@ -1,4 +1,4 @@
-"""What two sides served: goodput within limits chosen now, and quantiles of requests, side by side."""
+"""Two servers compared: goodput within limits chosen now, and quantiles of requests, side by side."""
 
 import json
 import math
@@ -134,7 +134,7 @@ def _amount(value: float, unit: str) -> str | None:
 
 
 def sentences_of_served(rows: Sequence[Mapping[str, Any]], limits: Mapping[str, float]) -> Iterator[str]:
-    """What goodput counts, the verdicts, and how far they carry."""
+    """Sentences on goodput, the verdicts, and their limits."""
     given = ", ".join(f"{name} within {limit:g} ms" for name, limit in limits.items())
     yield (
         f"goodput counts requests with {given}" if given else "no limits given: goodput counts requests that completed"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def results_section(
     warehouse: "Warehouse", runs: Sequence[str], suites: Sequence[str] = (), backends: Sequence[str] = ()
 ) -> Section | None:
-    """What `bench show` prints: a row a case; None where the runs have no case."""
+    """The table of `bench show`: a row a case; None where the runs have no case."""
     found = results(warehouse, runs, {"suite": suites, "backend": backends})
     if not found.rows:
         return None

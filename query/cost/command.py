@@ -218,7 +218,7 @@ def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
 
 
 def _quality(model: CostModel | PhaseModel) -> tuple[str | None, str | None, str]:
-    """How well a fit describes its steps: R², the spread of the residuals and the status."""
+    """The quality of a fit: R², the spread of the residuals and the status."""
     return (
         None if model.r2 is None else f"{model.r2:.4f}",
         None if model.spread is None else f"±{100 * model.spread:.2g} %",

@@ -54,7 +54,7 @@ def run_ms(coefficients: "Floats | tuple[float, ...]", tokens: Any, batch_size: 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What the steps of one config say. `kind` is 'bent', 'straight' or 'flat'."""
+    """The fit of one config's steps. `kind` is 'bent', 'straight' or 'flat'."""
 
     kind: str
     coefficients: "Floats"  # (5,)
@@ -157,7 +157,7 @@ def robust_scale(residuals: "Floats") -> float:
 
 
 def pseudo_values(residuals: "Floats") -> "Floats":
-    """What least squares may average in place of relative residuals."""
+    """Pseudo-values that least squares may average in place of relative residuals."""
     import numpy as np
 
     u = residuals / (CUTOFF * robust_scale(residuals))
@@ -168,7 +168,7 @@ def pseudo_values(residuals: "Floats") -> "Floats":
 
 
 def _sums(cell: Any, size: tuple[int, int], weight: "Floats", batch: "Floats", ms: "Floats") -> "Floats":
-    """What least squares needs to know of the steps: six sums for each bin of tokens and stretch."""
+    """Sufficient statistics of the steps for least squares: six sums for each bin of tokens and stretch."""
     import numpy as np
 
     of = (weight, weight * batch, weight * batch**2, weight * ms, weight * ms * batch, weight * ms * ms)

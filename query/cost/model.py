@@ -63,7 +63,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostModel:
-    """What the steps of one config, or of some runs under another name, cost.
+    """The cost model of one config, or of some runs under another name.
 
     `status` is ok, memory-bound, compute-bound, straight, inseparable, undetermined, one-token-count or too-few-steps. With
     any status but ok some estimates are None, and `reason` says why; the last two statuses have no curve.
@@ -328,7 +328,7 @@ def _undetermined(fitted: Fitted) -> tuple[str, str | None, set[str]]:
 
 
 def _seen(steps: Any) -> bool:
-    """Whether enough of these steps lie in enough stretches."""
+    """Return whether enough of these steps lie in enough stretches."""
     import numpy as np
 
     stretches = np.unique(np.flatnonzero(steps) * STRETCHES // len(steps))

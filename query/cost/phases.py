@@ -62,7 +62,7 @@ class PhaseSteps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseModel:
-    """What the steps of one config cost by phase.
+    """The cost by phase of one config's steps.
 
     `status` is ok, partial, undetermined, no-phases, sampled, several-spans or too-few-steps; with any but ok some estimates are
     None, and `reason` says why. The last four have no curve.

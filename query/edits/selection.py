@@ -32,7 +32,7 @@ class SelectedRun:
 
     @property
     def names(self) -> RunNames:
-        """What it may be called by; tags are not known."""
+        """The names of a run; without tags."""
         day = None if self.began_at is None else self.began_at.date().isoformat()
         return RunNames(self.run_id, self.config, self.git_commit, self.source, day)
 
@@ -82,6 +82,6 @@ def _meant(
 
 
 def _is_of(path: str, name: str) -> bool:
-    """Whether a user who writes `name` means the file that was imported as `path`, or a folder above it."""
+    """Return whether a user who writes `name` means the file that was imported as `path`, or a folder above it."""
     whole, wanted = os.path.abspath(path), os.path.abspath(name)
     return name in (path, os.path.basename(path)) or whole == wanted or whole.startswith(wanted.rstrip(os.sep) + os.sep)

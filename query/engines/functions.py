@@ -1,4 +1,4 @@
-"""How Spark writes DuckDB's functions and operators that sqlglot does not translate.
+"""Spark's form of DuckDB's functions and operators that sqlglot does not translate.
 
 `_1`, `_2` … stand for the arguments. The names are DuckDB's functions, or what `translate` calls an operator:
 

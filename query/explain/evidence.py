@@ -194,7 +194,7 @@ def samples(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
 
 
 def disturbances(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
-    """What correlates with slow samples, and what happened in outliers; nothing if no counters were recorded."""
+    """Correlations with slow samples, and the counters of outliers; nothing if no counters were recorded."""
     rows = f"{cell.rows} AND {equals('phase', cell.phase)} AND loops > 0"
     counted = answer(warehouse, "what comes with slow samples", one_line(_COUNTED).replace("ROWS", rows, 1))
     if not counted.rows:
@@ -238,7 +238,7 @@ _APART = f"""
 
 
 def outcome(warehouse: "Warehouse", cell: ExplainedCell) -> EvidenceStep:
-    """How a case ended, and the last words of its workers."""
+    """The outcome of a case, and the last stderr of its workers."""
     sql = (
         f"SELECT {cell.run}kind, status, reason, phase, exit_code, signal, exception, message, stderr_tail FROM case_outcomes"
         f" WHERE {cell.case} ORDER BY ALL"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def comparison(
     warehouse: "Warehouse", cell: ExplainedCell, base: Sequence[str], candidate: Sequence[str]
 ) -> list[EvidenceStep]:
-    """How two sides compare in a cell, the value of every run, and the noise that was assumed."""
+    """The comparison of two sides in a cell, the value of every run, and the assumed noise."""
     sql = (
         "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, evidence, reason FROM"
         f" comparisons({list_literal(base)}, {list_literal(candidate)})"
@@ -77,7 +77,7 @@ def comparison_geomeans(
 
 
 def environments(warehouse: "Warehouse", base: Sequence[str], candidate: Sequence[str]) -> EvidenceStep:
-    """What differs between the environments of two sides."""
+    """Differences between the environments of two sides."""
     text = "array_to_string(list_transform({}, lambda v: coalesce(v, '–')), '; ')"
     sql = (
         f"SELECT kind, field, {text.format('base_values')} AS base, {text.format('candidate_values')} AS candidate"
@@ -97,7 +97,7 @@ def geomeans(warehouse: "Warehouse", run_id: str, backend: str | None) -> Eviden
 
 
 def geomean_cases(warehouse: "Warehouse", run_id: str, backend: str | None) -> EvidenceStep:
-    """What the geometric means are taken over, what is left out, and why."""
+    """The cases of the geometric means, and those left out, with the reason."""
     columns = (
         "suite, mode, dtype, device, backend, name, batch_size AS batch, sequence_length AS length, parameters, speedup,"
         " left_out, matched"

@@ -43,7 +43,7 @@ class DetectionGoal:
 
 
 def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Sequence[str]] | None = None) -> list[Row]:
-    """What the noise of each case means for a plan.
+    """The plan that follows from the noise of each case.
 
     Args:
         warehouse: Where to look.
@@ -159,7 +159,7 @@ def percent(share: float | None) -> str | None:
 
 
 def _usual(rows: list[Row]) -> list[Row]:
-    """What is planned for in one config unless metrics are named."""
+    """The metrics planned for in a config if none are named."""
     return [row for row in rows if row["metric"] == USUAL] or [row for row in rows if row["better"] is not None] or rows
 
 
@@ -180,13 +180,13 @@ def _quantiles(rows: Sequence[Row], column: str) -> tuple[Any, Any]:
 
 
 def _seconds(rows: Sequence[Row]) -> float | None:
-    """How long a run of these cases takes; None where the time of any is not known."""
+    """The duration of a run of these cases; None if one is unknown."""
     work = {row["work_hash"]: row["workload_seconds"] for row in rows}
     return None if None in work.values() else sum(work.values())
 
 
 def _unknown(warehouse: "Warehouse", found: Sequence[Row]) -> BenchError:
-    """What to run before anything can be planned."""
+    """The command to run before anything can be planned."""
     config = found[0]["config"] if found else None
     ((command,),) = warehouse.rows("SELECT arg_max(command, started_at) FROM runs WHERE config = ?", [config])
     measured = f"{counted(len(found), 'case')} of one run each" if found else "nothing"

@@ -153,7 +153,7 @@ def model_csv(found: Sequence[Row], facts: Row, left: Left) -> Files:
 
 
 def _variant(row: Row) -> str:
-    """What tells results of one model and size apart."""
+    """The axes that distinguish results of one model and size."""
     axes = [row["backend"], row["dtype"], row["device"], *(f"{k}={text_of(v)}" for k, v in _parameters(row).items())]
     return "_".join(str(axis) for axis in axes if axis is not None)
 

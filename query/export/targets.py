@@ -36,7 +36,7 @@ class Target:
 
 
 def pytest_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
-    """What `--benchmark-json` writes: one run, of which `pytest-benchmark compare` reads `fullname` and `stats`."""
+    """The format of `--benchmark-json`: one run, of which `pytest-benchmark compare` reads `fullname` and `stats`."""
     (run,) = runs
     facts, records = run.facts, []
     for case in passed(run.cases, left):
@@ -110,7 +110,7 @@ def _medians(case: ExportedCase, left: Left) -> dict[str, float]:
 
 
 def google_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
-    """What `--benchmark_out` writes: one run, an entry a sample, which tools/compare.py matches by `name`."""
+    """The format of `--benchmark_out`: one run, an entry a sample, which tools/compare.py matches by `name`."""
     (run,) = runs
     records: list[dict[str, Any]] = []
     for index, case in enumerate(run.cases):
@@ -159,7 +159,7 @@ def _entries(case: ExportedCase, place: dict[str, Any], metric: str, left: Left)
 
 
 def _is_counter(key: tuple[str, str | None, str | None], case: ExportedCase, count: int) -> bool:
-    """Whether a metric has a value for each sample of time, as counters have."""
+    """Return whether a metric has a value for each sample of time, as counters have."""
     metric, statistic, phase = key
     return (
         metric not in FIELDS
@@ -170,7 +170,7 @@ def _is_counter(key: tuple[str, str | None, str | None], case: ExportedCase, cou
 
 
 def hyperfine(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
-    """What `--export-json` writes: one run, a result a case."""
+    """The format of `--export-json`: one run, a result a case."""
     (run,) = runs
     results = []
     for case in run.cases:

@@ -206,7 +206,7 @@ def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[s
 
 
 def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:
-    """Whether bench measured any of the runs, so that --confirm can repeat it."""
+    """Return whether bench measured any of the runs, so that --confirm can repeat it."""
     runs = sorted({row["run_id"] for row in rows})
     query = (
         "SELECT 1 FROM runs WHERE list_contains(?::VARCHAR[], run_id) AND source = 'measure' AND command IS NOT NULL"

@@ -42,7 +42,7 @@ class RegressionRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What no case may fall below or exceed: arguments of the macro `regression_findings`."""
+    """Limits of every case: arguments of the macro `regression_findings`."""
 
     min_speedup: float = MIN_SPEEDUP
     max_compile_seconds: float = MAX_COMPILE_SECONDS
@@ -172,7 +172,7 @@ def most_telling(rows: Sequence[Row]) -> Row:
 
 
 def is_confirmed(row: Row) -> bool:
-    """Whether several runs show the change."""
+    """Return whether several runs show the change."""
     return row["evidence"] is not None and row["evidence"].endswith(", confirmed")
 
 
@@ -196,7 +196,7 @@ def at_known_levels(rows: Iterable[Row]) -> list[Row]:
 
 
 def doubtful_shifts(rows: Iterable[Row]) -> list[Row]:
-    """What all cases of a metric share where that is no verdict although its interval leaves out no change."""
+    """The shared factor of all cases where it has no verdict although its interval excludes 1."""
     return [
         row
         for row in rows
@@ -205,12 +205,12 @@ def doubtful_shifts(rows: Iterable[Row]) -> list[Row]:
 
 
 def shift_text(row: Row) -> str:
-    """What all cases of a metric share: `all cases together +5.1 % in latency (unsure)`."""
+    """The shared factor of all cases: `all cases together +5.1 % in latency (unsure)`."""
     return f"all cases together {100 * row['change']:+.1f} % in {metric(row)} ({row['verdict'].lower()})"
 
 
 def is_judged(row: Row) -> bool:
-    """Whether a number has a verdict, or a test that left it UNSURE."""
+    """Return whether a number has a verdict, or a test that left it UNSURE."""
     return row["p"] is not None or row["verdict"] not in (None, "UNSURE")
 
 

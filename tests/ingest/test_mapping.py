@@ -93,8 +93,8 @@ def test_a_mapping_is_understood(said: list[str], means: str) -> None:
     ("said", "error"),
     [
         ("nam=model,value=x", "no field 'nam' in the mapping. Nearest: 'name'"),
-        ("model", "no FIELD=COLUMN"),
-        ("name=", "no FIELD=COLUMN"),
+        ("model", "not FIELD=COLUMN"),
+        ("name=", "not FIELD=COLUMN"),
         ("name=a,name=b,value=c", "says name twice"),
         ("name=a,value=c,unit=s,unit=ms", "says unit twice"),
         ("name=a,unit=s,value=b,unit=MB,value=c", "belongs after it: value=b,unit=s,value=…"),

@@ -255,7 +255,7 @@ def test_progress_is_told_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
             "no suite 'z' in history_series. ",
         ),
         (("--summary", "--models", "mlp"), BenchError, "--summary is of all models"),
-        (("--fdr", "0"), BenchError, "no share between 0 and 1"),
+        (("--fdr", "0"), BenchError, "not a share between 0 and 1"),
     ],
 )
 def test_a_mistake_is_a_sentence(bench: Bench, arguments: tuple[str, ...], kind: type[Exception], message: str) -> None:

@@ -591,7 +591,7 @@ def test_metrics_of_any_shape_come_back_as_they_were(store: Store) -> None:
             case.metric(f"m{number % 7}", None if number % 11 == 0 else number / 3, **kinds[number % len(kinds)])
         with pytest.raises(ValueError, match="could not convert"):
             case.metric("m0", "many")  # type: ignore[arg-type]
-        with pytest.raises(BenchError, match="no direction"):
+        with pytest.raises(BenchError, match="not a direction"):
             case.metric("m0", 1, better="more")
 
     columns = ("unit", "better", "statistic", "phase", "text")

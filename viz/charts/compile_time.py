@@ -35,7 +35,7 @@ def draw(
     title: Title = None,
     size: Size = None,
 ) -> Figure:
-    """How long each backend took to compile each case: bars from 0, the slowest first.
+    """Compile time of each case and backend: bars from 0, the slowest first.
 
     Of each config the newest run is drawn. A case that failed stands below with its status.
 

@@ -178,7 +178,7 @@ def _points(
 
 
 def _is_flat(points: Sequence[Point]) -> bool:
-    """Whether no line of a panel ever changes."""
+    """Return whether no line of a panel ever changes."""
     values: dict[str, list[float]] = {}
     for point in points:
         values.setdefault(point.series, []).append(point.y)

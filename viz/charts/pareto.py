@@ -143,12 +143,12 @@ def _title(metric: str) -> str:
 
 
 def _has_interval(row: Row) -> bool:
-    """Whether both metrics of a point have one; else nobody knows how surely it is on the frontier."""
+    """Return whether both metrics of a point have one; else nobody knows how surely it is on the frontier."""
     return row["x_low"] is not None and row["y_low"] is not None
 
 
 def _unknown(rows: Sequence[Row]) -> str | None:
-    """How many points have no interval."""
+    """Count the points without an interval."""
     without = sum(not _has_interval(row) for row in rows)
     return f"{without} without an interval: too few requests" if without else None
 

@@ -152,7 +152,7 @@ def _percent(passing: int, results: int) -> str:
 
 
 def _describe(drawn: int, rest: int, total: int) -> str:
-    """How many cases are drawn, those that always pass as one."""
+    """Say how many cases are drawn; those that always pass are one row."""
     if drawn + rest == total:
         return f"all {counted(total, 'case')}, {rest:,} of them in one row" if rest else f"all {counted(total, 'case')}"
     return f"{drawn:,} of {counted(total, 'case')}, those that pass least"

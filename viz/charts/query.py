@@ -215,7 +215,7 @@ def _lines(
 
 
 def _near_zero(values: Sequence[float]) -> bool:
-    """Whether the axis of these values begins at 0, which it does if that costs little room."""
+    """Return whether the axis of these values begins at 0, which it does if that costs little room."""
     return bool(values) and 0 <= min(values) <= NEAR_ZERO * max(values)
 
 

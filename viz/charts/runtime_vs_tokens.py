@@ -206,7 +206,7 @@ def _halved(grid: tuple[int, int], rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def _drawn(rows: Sequence[Row], total: int, *, all_read: bool, dense: bool) -> list[str]:
-    """What the subtitle says on how many steps are drawn, and as what."""
+    """The subtitle's words on how many steps are drawn, and as what."""
     if dense:
         apart = sum(row["n"] for row in rows if row["outlier"])
         return [

@@ -116,7 +116,7 @@ class Bars:
         return low, high
 
     def _rightwards(self, low: float, high: float) -> bool:
-        """Whether there is more room to the right of the base, where notes are then placed."""
+        """Return whether there is more room to the right of the base, where notes are then placed."""
         return high * low >= 1 if self.ratio else high + low >= 0
 
     @property

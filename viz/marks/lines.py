@@ -227,7 +227,7 @@ class Lines:
         return {"layer": layers, "resolve": {"legend": lines}}
 
     def _heading(self, panel: Panel) -> str:
-        """What stands above a panel: its title, and on a dense grid what the axis has no room for.
+        """The heading of a panel: its title, and on a dense grid what the axis has no room for.
 
         That is its unit where titles tell the panels apart, else all that the axis would say.
         """
@@ -239,7 +239,7 @@ class Lines:
 
     @property
     def _crowd(self) -> str:
-        """How many points there are: a few that are alone in their series, few, many."""
+        """The density of points: a few that are alone in their series, few, many."""
         if len(self.points) == len({(point.panel, point.series) for point in self.points}) <= _LONE:
             return "alone"
         return "few" if len(self.points) <= _FEW else "many"
@@ -304,7 +304,7 @@ class Lines:
         return low / panel.unit.size, high / panel.unit.size
 
     def _beyond(self, place: int) -> bool:
-        """Whether an interval or a curve extends beyond the y axis of its panel."""
+        """Return whether an interval or a curve extends beyond the y axis of its panel."""
         (low, high), size = self._y_domain(place), self.panels[place].unit.size
         return any(not low <= end / size <= high for end in self._ends(place))
 

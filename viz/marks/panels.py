@@ -71,7 +71,7 @@ class Grid:
         return self._above + self._below(legend) + self.rows * _LEAST + (self.rows - 1) * self._between_rows
 
     def lowest(self, place: int, count: int) -> bool:
-        """Whether no panel of so many stands below that one."""
+        """Return whether no panel of so many stands below that one."""
         return place + self.columns >= count
 
     @property

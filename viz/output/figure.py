@@ -158,7 +158,7 @@ class Form(Protocol):
         """
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
-        """What does not fit into an image of that size."""
+        """The parts that do not fit into an image of that size."""
 
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """The same in characters, line by line."""

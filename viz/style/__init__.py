@@ -1,1 +1,1 @@
-"""How charts look: theme, colours, fonts, labels, units."""
+"""The look of charts: theme, colours, fonts, labels, units."""

@@ -48,7 +48,7 @@ def choose(text: str, wanted: str | None = None) -> tuple[str, str | None]:
 
 
 def is_installed(family: str) -> bool:
-    """Whether fontconfig knows the family; True where there is no fontconfig to ask."""
+    """Return whether fontconfig knows the family; True where there is no fontconfig to ask."""
     installed = _installed()
     return installed is None or family in installed
 

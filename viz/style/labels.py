@@ -74,7 +74,7 @@ def labels(names: Iterable[str], columns: int) -> dict[str, str]:
 
 
 def are_told_apart(names: Iterable[str], columns: int) -> bool:
-    """Whether labels of so many columns tell the names apart by what is in them, rather than by a number."""
+    """Return whether labels of so many columns tell the names apart by what is in them, rather than by a number."""
     found = _shortest(tuple(names), columns)
     return len(set(found.values())) == len(found)
 
@@ -91,7 +91,7 @@ def _shortest(names: tuple[str, ...], columns: int) -> Mapping[str, str]:
 
 
 def shared_part(names: Sequence[str], labels: Sequence[str]) -> str:
-    """What all names begin and end with, as far as a label leaves it out: `meta-llama/…-int4`; empty if there is nothing."""
+    """The common beginning and end of names that labels leave out: `meta-llama/…-int4`; empty if there is nothing."""
     if len(names) < 2 or not any("…" in label and "…" not in name for name, label in zip(names, labels, strict=True)):
         return ""
     words = [_WORDS.findall(name) for name in names]
@@ -176,7 +176,7 @@ _WORDS_LEFT_OUT = r"(?:(?<![^\W_])|(?![^\W_])).*(?:(?<![^\W_])|(?![^\W_]))"  # w
 
 
 def _tells(label: str, names: Sequence[str], *, gap: str = ".*") -> bool:
-    """Whether the label, an ellipsis being any `gap`, can stand for one of the names only."""
+    """Return whether the label, an ellipsis being any `gap`, can stand for one of the names only."""
     pieces = label.split("…")
     pattern = re.compile(gap.join(map(re.escape, pieces)), re.DOTALL)
     alike = (name for name in names if all(piece in name for piece in pieces) and pattern.fullmatch(name))
@@ -230,7 +230,7 @@ CASE = ("name", "mode", "device", "dtype", "batch_size", "sequence_length", "par
 
 
 def distinguish(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: str | None = None) -> list[str]:
-    """What to call each row: its values on those axes that tell the rows apart, and on `always`.
+    """The label of each row: its values on those axes that tell the rows apart, and on `always`.
 
     An axis that tells nothing beyond those before it is left out. Rows that nothing tells apart are called by the first
     axis that is set.
@@ -252,7 +252,7 @@ def distinguish(rows: Sequence[Mapping[str, Any]], axes: Sequence[str], always: 
 def ordered(
     names: Sequence[str], rows: Sequence[Mapping[str, Any]], asked: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """What `distinguish` calls the rows, each once: in the order in which values of these axes were asked for, else as
+    """The distinct labels of `distinguish`: in the order in which values of these axes were asked for, else as
     `natural_key` sorts them.
     """
     places = {
@@ -263,7 +263,7 @@ def ordered(
 
 
 def natural_key(name: str) -> tuple[str, str]:
-    """What to sort names by, for numbers in them to count by their size; in SQL it is `natural_order`."""
+    """Sort key by which numbers in names count by their size; in SQL `natural_order`."""
     return re.sub("[0-9]+", lambda number: number[0].rjust(20, "0"), name), name
 
 
@@ -274,6 +274,6 @@ def _brief(axis: str, value: Any) -> str:
 
 
 def common_values(rows: Sequence[Mapping[str, Any]], axes: Iterable[str]) -> list[str]:
-    """What the rows have in common on these axes: `torchbench`, `training` …"""
+    """The values that all rows share on these axes: `torchbench`, `training` …"""
     values = ({row[axis] for row in rows} for axis in axes)
     return [str(value) for found in values if len(found) == 1 for value in found if value is not None]

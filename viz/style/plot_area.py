@@ -41,7 +41,7 @@ Labelling = Callable[[Sequence[str], float], dict[str, str]]  # labels of names 
 
 
 def brief_rows(rows: Mapping[str, str], labelling: Labelling = row_labels) -> dict[str, Any]:
-    """What a page needs to label rows where it is narrow, as on a phone: pairs of labels, the one in full and a brief one."""
+    """Labels of rows for narrow pages, as on a phone: pairs of labels, the one in full and a brief one."""
     brief = labelling(list(rows), _PHONE)
     return {"usermeta": {"brief": [[label, brief[name]] for name, label in rows.items() if brief[name] != label]}}
 
@@ -104,14 +104,14 @@ class PlotArea:
         return log_ticks(low, high, max(3, min(9, int(room / self.scale))))
 
     def columns(self, entries: Sequence[str], most: int) -> int:
-        """How many entries of a legend stand beside each other below the plot."""
+        """The number of columns of a legend below the plot."""
         widths = [ems(entry) * theme.LABEL * self.scale + _ENTRY for entry in entries]
         if len(entries) <= most and sum(widths) <= self.width:
             return len(entries)
         return max(1, min(most, len(entries), int(self.width / max(widths))))
 
     def names(self, count: int) -> dict[str, Any]:
-        """How an axis of so many names below each other is labelled: smaller where they would touch."""
+        """The label style of an axis of so many names: smaller where they would touch."""
         size = self._font(count)
         return {"labelOverlap": "greedy", **({"labelFontSize": size} if size < theme.LABEL * self.scale else {})}
 
@@ -120,7 +120,7 @@ class PlotArea:
         return min(points * self.scale, self._font(count))
 
     def unnamed(self, count: int) -> list[str]:
-        """What is left out where so many names have no room."""
+        """The note on names that have no room."""
         return [f"some of {count:,} names"] if self.height / count < self._smallest else []
 
     def _font(self, count: int) -> float:

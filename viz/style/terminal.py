@@ -48,7 +48,7 @@ class Axis:
         return (value - low) / ((high - low) or 1)
 
     def value(self, at: float) -> float:
-        """What stands at 0 to 1."""
+        """The text at a position from 0 to 1."""
         if self.bulk is not None:
             low, high, start, share = _parts(self, at > BELOW_BREAK)
             return low + (high - low) * (at - start) / share

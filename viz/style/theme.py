@@ -22,7 +22,7 @@ THEMES = ("paper", "screen", "dark")
 
 
 def scale_of(inches: float) -> float:
-    """How large everything is in an image that wide: letters of 8 points, of 6.8 in a column of a paper, of 12 on a slide."""
+    """Sizes in an image of that width: letters of 8 points, of 6.8 in a column of a paper, of 12 on a slide."""
     return 0.85 if inches < _COLUMN else 1.0 if inches < _SLIDE else 1.5
 
 

@@ -29,7 +29,7 @@ _ROOM = 2.0  # intervals may make an axis longer by so many times the range of t
 
 @dataclass(frozen=True, slots=True)
 class DisplayUnit:
-    """What values are shown in: `value / size` of `name`."""
+    """The display unit of values: `value / size` of `name`."""
 
     name: str | None
     size: float = 1.0
@@ -44,7 +44,7 @@ class DisplayUnit:
 
 
 def name_and_unit(column: str) -> tuple[str, str | None]:
-    """What a column is called on an axis, and its unit, by what its name ends in: `compile_ns` is `compile`, in `ns`."""
+    """The axis title and unit of a column, by the ending of its name: `compile_ns` is `compile`, in `ns`."""
     ending = next((end for end in _ENDINGS if column.lower().endswith(end) and len(column) > len(end)), "")
     stem = column[: len(column) - len(ending)]
     return stem.replace("_", " ").strip() or column, _ENDINGS.get(ending)

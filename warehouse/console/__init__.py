@@ -1,1 +1,1 @@
-"""What every command shares: its options, its tables, and numbers as a person reads them."""
+"""Shared by all commands: options, tables, and numbers for people."""

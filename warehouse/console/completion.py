@@ -1,4 +1,4 @@
-"""What a shell completes from the store: configs, runs, metrics, cases and other values, without opening it as commands do."""
+"""Shell completion from the store: configs, runs, metrics, cases and other values, without opening it as commands do."""
 
 import click
 

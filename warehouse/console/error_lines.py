@@ -1,4 +1,4 @@
-"""How a command says what is wrong: a sentence for people, or with `--errors json` one JSON object for programs.
+"""Errors of commands: a sentence for people, or with `--errors json` one JSON object for programs.
 
 The object is the last line on stderr. It has the fields of `errors.error_fields`.
 """

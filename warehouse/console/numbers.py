@@ -78,7 +78,7 @@ def memory(process_bytes: float | None, step_bytes: float | None) -> str:
 
 
 def amount(value: float | None, unit: str | None) -> str:
-    """What is compared, and may differ by less than three digits show: `1.5 ms`, `45000 tokens/s`; nothing for None.
+    """A compared value, with more than three digits: `1.5 ms`, `45000 tokens/s`; nothing for None.
 
     Four digits at most of times and sizes, and all before the point.
     """
@@ -109,7 +109,7 @@ def percent(fraction: float) -> str:
 
 
 def scale(value: float, unit: str, digits: int = 3) -> tuple[float, str]:
-    """What to divide a value in ns or bytes by, and the unit that it is in then: 999.96 µs are 1.00 ms in three digits."""
+    """The divisor of a value in ns or bytes and the resulting unit: 999.96 µs are 1.00 ms in three digits."""
     value = abs(value)
     return next((one for one in _SCALES[unit] if float(f"{value / one[0]:.{digits}g}") >= 1), _SCALES[unit][-1])
 
@@ -204,7 +204,7 @@ def direction(row: Mapping[str, Any]) -> str:
 
 
 def is_too_wide(low: float, high: float) -> bool:
-    """Whether the interval of a ratio is too wide to be written out."""
+    """Return whether the interval of a ratio is too wide to be written out."""
     return low * WIDEST_PRINTED_INTERVAL < high
 
 

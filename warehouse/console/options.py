@@ -1,4 +1,4 @@
-"""What every command shares: options that take several values, the store, the format of rows, sentences to stderr."""
+"""Shared by all commands: options that take several values, the store, the format of rows, sentences to stderr."""
 
 import os
 import shlex

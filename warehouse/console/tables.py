@@ -94,7 +94,7 @@ def write_text(text: str, file: str | os.PathLike[str] | None = None) -> None:
 
 
 def obeys(stream: IO[str]) -> bool:
-    """Whether escape sequences steer what is behind a stream: a terminal, and no dumb one."""
+    """Return whether escape sequences steer what is behind a stream: a terminal, and no dumb one."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
@@ -154,7 +154,7 @@ def _write_table(columns: Sequence[str], rows: Rows, out: IO[str], notes: Iterab
 
 
 def _fold(widths: Sequence[int], room: int) -> tuple[list[int], int, list[slice]]:
-    """How rows fit a terminal: what is too wide for one line goes on below.
+    """Fitting rows to a terminal: a row that is too wide goes on below.
 
     Returns:
         Widths of the columns, what the last one may take on a line of its own (what is left of its line is enough for
@@ -352,7 +352,7 @@ def _write_parquet(columns: Sequence[str], rows: Rows, file: str | os.PathLike[s
 
 
 def _arrow(value: Any) -> Any:
-    """What Arrow can hold; UUIDs and the like as text."""
+    """Values for Arrow; UUIDs and the like as text."""
     return value if value is None or isinstance(value, _ARROW_HOLDS) else str(value)
 
 

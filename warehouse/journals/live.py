@@ -1,4 +1,4 @@
-"""What running processes have recorded so far, read from their journals; they go on, and nothing of theirs is written."""
+"""Events so far of running processes, read from their journals without touching them."""
 
 import contextlib
 import tempfile

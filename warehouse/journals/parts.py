@@ -267,7 +267,7 @@ def _layouts(tables: Any) -> list[Layout]:
 
 
 def _holds_nothing(file: int, end: int) -> bool:
-    """Whether there is nothing but a header's text without what stands before it."""
+    """Return whether there is nothing but a header's text without what stands before it."""
     text = _at(file, HEADER.size, min(end, MOST_HEADER_BYTES)).partition(b"\0")[0]
     at = pages(HEADER.size + len(text)) if text else 0
     while block := _at(file, at, BLOCK_BYTES):

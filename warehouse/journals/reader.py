@@ -63,7 +63,7 @@ class Contents:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What holds for all rows."""
+        """The fields that all rows share."""
         return self.found.header
 
     @property

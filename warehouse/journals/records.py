@@ -108,7 +108,7 @@ class Finder:
         return int(length)
 
     def _fits(self, data: bytes, at: int, length: int, kind: int, mask: int) -> bool:
-        """Whether a record of this length is one of its layout."""
+        """Return whether a record of this length is one of its layout."""
         if kind in (STRING, VOID):
             return kind == VOID or 0 < mask < MOST_TEXTS
         if kind >= len(self._layouts):
@@ -150,7 +150,7 @@ class Finder:
         return None
 
     def _tail(self, data: bytes, at: int, end: int, found: Found, usual: int, fill: bytes) -> None:
-        """What is lost behind the last record that is whole."""
+        """The bytes lost behind the last whole record."""
         rest = data[at:end]
         left, (length,) = len(rest), U32.unpack(rest[: U32.size].ljust(U32.size, b"\0"))
         if fill and left <= length <= len(data) - at and not data[at + length - U32.size : at + length].strip(fill):
@@ -210,6 +210,6 @@ def gather(data: bytes, kind: Any, places: "np.ndarray[Any, Any]") -> "np.ndarra
 
 
 def text_at(data: bytes, at: int) -> str:
-    """What a string's definition defines."""
+    """The number and text of a string's definition."""
     (length,) = U32.unpack_from(data, at)
     return data[at + HEAD.size : at + length - U32.size].decode("utf-8", "backslashreplace")

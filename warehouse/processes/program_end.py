@@ -43,7 +43,7 @@ def exception_at_exit() -> BaseException | None:
 
 
 def _has_returned(frame: FrameType) -> bool:
-    """Whether a frame that has ended did so by its last instruction, and not by an exception."""
+    """Return whether a frame that has ended did so by its last instruction, and not by an exception."""
     import opcode
 
     return opcode.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN")

@@ -29,7 +29,7 @@ Progress = Callable[[Entry], None]  # called with each file that was copied
 
 @dataclass(slots=True)
 class Copied:
-    """What a copy did, or would do."""
+    """The result of a copy, or of a dry run."""
 
     entries: list[Entry] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)  # name -> why it was not copied, as a sentence

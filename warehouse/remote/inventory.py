@@ -1,4 +1,4 @@
-"""What a place holds, what another lacks of it, and which merged files count where no lock is.
+"""Contents of a place, what another lacks, and which merged files count where there is no lock.
 
 Files of the log never change, so most are compared by name. What could count twice are merged files, which stand for
 others: two stores may have merged the same files, or different ones, each for itself. So they are compared by the *sealed*
@@ -40,7 +40,7 @@ class Holding:
     merged: dict[str, frozenset[str]]
 
     def names(self) -> set[str]:
-        """What is here or stood for, without folders."""
+        """Names of files that are here or merged into one that is, without folders."""
         return set(map(base_name, self.files)).union(*self.merged.values())
 
     def without(self, names: Collection[str]) -> "Holding":
@@ -55,12 +55,12 @@ def base_name(name: str) -> str:
 
 
 def is_merged(name: str) -> bool:
-    """Whether a file stands for others."""
+    """Return whether a file stands for others."""
     return base_name(name).startswith(MERGED)
 
 
 def is_event_file(name: str) -> bool:
-    """Whether a name is one that the log gives, of a table we know."""
+    """Return whether a name is one that the log gives, of a table we know."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -110,7 +110,7 @@ def stands_for(place: Place, name: str) -> frozenset[str]:
 
 
 def missing(has: Holding, have: Holding, *, exactly: bool = False) -> tuple[list[Entry], dict[str, str]]:
-    """What one place has and another lacks. `exactly`: a merged file is lacked though all it stands for is there.
+    """The files that one place has and another lacks. `exactly`: a merged file is lacked though all it stands for is there.
 
     Returns:
         The files to copy, by name; and those that cannot be copied because both places hold some of their events in

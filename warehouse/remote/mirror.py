@@ -196,7 +196,7 @@ def _unknown(store: Store, known: set[str]) -> list[Entry]:
 
 
 def _marked(bucket: Bucket, after: str, known: set[str], missed: Mapping[str, int]) -> tuple[Holding, list[Entry]]:
-    """What was uploaded since, by the markers we have not read, and what we missed; the markers and all these files."""
+    """Files uploaded since, by markers not yet read, and files missed before; the markers and all these files."""
     markers = [entry for entry in bucket.list("uploads", f"uploads/{after}") if entry.name not in known]
     named: dict[str, int] = dict(missed)
     for content in at_once(lambda marker: bucket.read(marker.name), markers):

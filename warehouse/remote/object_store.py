@@ -151,7 +151,7 @@ def explained(url: str, name: str = "") -> Iterator[None]:
 
 
 def _reason(url: str, text: str) -> str:
-    """What to tell of an error: the nearest cause and its cure."""
+    """The message of an error: the likely cause and its cure."""
     variables = SCHEMES[url.partition(":")[0]]
     code = "".join(re.findall(r"<Code>(\w+)</Code>", text)[:1])
     status = "".join(re.findall(r"status code: (\d{3})", text)[:1])

@@ -88,7 +88,7 @@ def place(store: "Store") -> Place:
 
 
 def digest_of(name: str) -> str | None:
-    """What the SHA-256 of a file must begin with by its name; None for what is no file of the log."""
+    """The beginning of the SHA-256 in a file's name; None if it is not a file of the log."""
     found = CHECKED.search(name)
     return found[1] if found and name.startswith("events/") else None
 
@@ -256,7 +256,7 @@ class Bucket:
             return self._create(name, content) or self.read(name) == content
 
     def _create(self, name: str, content: bytes | Path) -> bool:
-        """Whether there was none by that name."""
+        """Return whether there was none by that name."""
         import obstore
 
         try:
@@ -286,7 +286,7 @@ def _entry(found: Any) -> Entry:
 
 
 def _is_here(place: Place, path: Path, name: str) -> bool:
-    """Whether the file was put there before; what is there by its name and is not it is left alone."""
+    """Return whether the file was put there before; what is there by its name and is not it is left alone."""
     there = place.stat(name)
     if there and there.size_bytes != path.stat().st_size:
         raise Damaged(

@@ -62,7 +62,7 @@ ORDER BY began_at, run.run_id
 
 @dataclass(slots=True)
 class Archived:
-    """What was moved, or would be."""
+    """The result of an archive, or of a dry run."""
 
     runs: int = 0
     left: int = 0  # runs that stay

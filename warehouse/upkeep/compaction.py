@@ -191,7 +191,7 @@ def _lots(files: Sequence[LogFile], below_bytes: int, target_bytes: int, must: S
 
 
 def _is_sorted(file: LogFile) -> bool:
-    """Whether a merged file was written as this bench would write it."""
+    """Return whether a merged file was written as this bench would write it."""
     return file.stem.startswith(MERGED) and metadata(file.path).get(SORTED) == _order(TABLES[file.table])
 
 
@@ -291,6 +291,6 @@ def _write(
 
 
 def _order(event: type[Event]) -> str:
-    """What rows of a table are sorted by."""
+    """The sort columns of a table."""
     have = {field.name for field in event.fields()}
     return ", ".join(column for column in ORDER if column in have)

@@ -54,7 +54,7 @@ def drop(store: "Store", error: BaseException) -> None:
 
 
 def is_damaged(store: "Store") -> bool:
-    """Whether the warehouse is known to be damaged, and could not be removed."""
+    """Return whether the warehouse is known to be damaged, and could not be removed."""
     return store.database in _damaged
 
 

@@ -1,4 +1,4 @@
-"""What an event file has beside its rows, so that damage costs the row groups it touches: their checksums, a second footer.
+"""Extra parts of an event file that limit damage to row groups: their checksums, a second footer.
 
 Both stand between the rows and the footer, where no reader of Parquet looks, whoever wrote the file:
 
@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 28  # of a footer
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
-    """What stands between the rows and the footer, as it was written."""
+    """The bytes between the rows and the footer, as written."""
 
     begin: int  # where the rows end
     block: bytes
@@ -71,7 +71,7 @@ def _extents(path: Path) -> Iterator[tuple[int, int]]:
 
 
 def read_row_groups(data: mmap.mmap) -> RowGroups | None:
-    """What was put into a file that may be damaged; None if it has none, or that is damaged, too."""
+    """The extra parts of a file; None if it has none, or they are damaged."""
     at = data.rfind(MAGIC)
     while at >= 0:
         _, length, crc = HEAD.unpack(data[at : at + HEAD.size].ljust(HEAD.size, b"\0"))

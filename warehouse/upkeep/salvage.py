@@ -1,4 +1,4 @@
-"""What is left of a damaged file of the log: the row groups that have the checksums that were written with them."""
+"""Salvage of a damaged file of the log: the row groups whose checksums hold."""
 
 import mmap
 from collections.abc import Set
@@ -33,7 +33,7 @@ def salvage(file: LogFile, folder: Path) -> tuple[LogFile, str] | None:
 
 
 def _salvage(data: mmap.mmap, there: Path, digest: str) -> str | None:
-    """What is lost, in words; None if there is nothing to keep."""
+    """A sentence on what is lost; None if nothing can be kept."""
     whole = "no row is lost, because what is damaged stands in it twice"
     found = read_row_groups(data)
     if found is None:  # then it is the damage, or not alone

@@ -18,7 +18,7 @@ from ..store import Notify, Store
 
 @dataclass(slots=True)
 class Checked:
-    """What was looked at, and what was wrong with it."""
+    """The checked files and their faults."""
 
     files: int = 0
     events: int = 0

@@ -10,7 +10,7 @@ WARM_UPS = 3  # calls before the capture, in which libraries choose their algori
 
 
 class GraphReplay:
-    """What stands in the module's place: inputs are copied to where the graph reads them, and outputs lie where it writes."""
+    """A replacement of the module: inputs are copied to where the graph reads them, and outputs lie where it writes."""
 
     def __init__(self, module: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Capture one call.

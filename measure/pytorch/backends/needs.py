@@ -1,4 +1,4 @@
-"""What a backend needs of the machine: compilers, a GPU of a kind, headers. Each answer is None, or the lack with its cure."""
+"""Requirements of backends: compilers, a GPU of a kind, headers. Each answer is None, or the lack with its cure."""
 
 import importlib.util
 import os
@@ -30,12 +30,12 @@ def without_compiler(device: str) -> str | None:
 
 
 def without_gpu(device: str) -> str | None:
-    """Whether it is a GPU."""
+    """Return whether it is a GPU."""
     return None if device.startswith("cuda") else "it needs a GPU. Measure it with: --devices cuda"
 
 
 def without_large_gpu(device: str) -> str | None:
-    """What max-autotune lacks: on a small GPU it would silently tune nothing of matrix products."""
+    """The missing requirement of max-autotune: on a small GPU it would silently tune nothing of matrix products."""
     if (lack := without_compiler(device)) or not device.startswith("cuda"):
         return lack
     import torch
@@ -50,7 +50,7 @@ def without_large_gpu(device: str) -> str | None:
 
 
 def without_headers(device: str) -> str | None:
-    """What AOTInductor lacks: on a GPU it compiles against CUDA's headers, which triton brings not along."""
+    """The missing requirement of AOTInductor: on a GPU it compiles against CUDA's headers, which triton lacks."""
     if (lack := without_compiler(device)) or not device.startswith("cuda"):
         return lack
     nvcc = shutil.which("nvcc")

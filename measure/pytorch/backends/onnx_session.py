@@ -39,7 +39,7 @@ class TranslationFailed(OnnxFailure):
 
 
 class OnnxFileFailed(OnnxFailure):
-    """What was exported is no valid ONNX."""
+    """The exported file is not valid ONNX."""
 
 
 class SessionFailed(OnnxFailure):

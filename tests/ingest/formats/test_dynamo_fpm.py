@@ -91,12 +91,9 @@ def test_heartbeats_are_counted_and_no_steps(tmp_path: Path, bulk: bool) -> None
         (3.0, {"worker_id": "w1", "dp_rank": 0, "first": 0, "last": 4}),
         (1.0, {"worker_id": "w2", "dp_rank": 0, "first": 9, "last": 9}),
     ]
-    assert (
-        [note.partition(": ")[2] for note in tally.notes]
-        == [
-            "heartbeats of an idle engine are no steps; see step_captures"  # so that files with other counts share it
-        ]
-    )
+    assert [note.partition(": ")[2] for note in tally.notes] == [
+        "heartbeats of an idle engine are no steps; see step_captures"  # so that files with other counts share it
+    ]
 
 
 @pytest.mark.parametrize("bulk", [False, True])

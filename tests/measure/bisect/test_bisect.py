@@ -163,9 +163,9 @@ def test_the_benchmark_is_that_of_one_revision(planted: Planted) -> None:
 
 @pytest.mark.parametrize(
     ("text", "error"),
-    [("HEAD", "no range"), ("HEAD..HEAD", "the same commit"), ("HEAD..HEAD~1", "does not come after"),
+    [("HEAD", "not a range"), ("HEAD..HEAD", "the same commit"), ("HEAD..HEAD~1", "does not come after"),
      ("nix..HEAD", "no revision 'nix'"),
-     ("HEAD~1...HEAD", "no range")],
+     ("HEAD~1...HEAD", "not a range")],
 )  # fmt: skip
 def test_a_range_that_is_none_is_refused(planted: Planted, text: str, error: str) -> None:
     """With the cure."""

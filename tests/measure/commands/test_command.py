@@ -337,7 +337,7 @@ def test_a_file_is_read_and_output_is_not_shown_unless_asked(here: Path) -> None
         ([], "no command given"),
         (["--ignore-exit-codes", "x", "true"], "are no exit codes"),
         (["--prepare", "a", "--prepare", "b", "true"], "--prepare was given 2 times for 1 command"),
-        (["--precision", "2", "true"], "no share"),
+        (["--precision", "2", "true"], "not a share"),
     ],
 )
 def test_what_cannot_be_measured_is_said_before_anything_is(arguments: list[str], said: str) -> None:

@@ -69,7 +69,7 @@ def test_parts_are_the_whole_and_share_nothing(workloads: int, count: int) -> No
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "1/0", "a/b", "-1/4", ""])
 def test_what_is_no_part_is_refused(text: str) -> None:
     """Parts count from 1 to their number."""
-    with pytest.raises(BenchError, match="no part of a plan"):
+    with pytest.raises(BenchError, match="not a part of a plan"):
         part_of(text)
 
 
