@@ -184,7 +184,7 @@ def here(**fields: Any) -> dict[str, Any]:
             ({}, ("c1" * 20, "main", False), None),
             ({"host": "elsewhere"}, ("c1" * 20, "main", False), "it was measured on elsewhere, and this is "),
             ({"host": None}, ("c1" * 20, "main", False), "it was measured on an unknown machine"),
-            ({"git_commit": None}, (None, None, None), "nobody knows which commit it measured"),
+            ({"git_commit": None}, (None, None, None), "its commit was not recorded"),
             ({}, ("d2" * 20, "main", False), "it measured commit c1c1c1c1c, and d2d2d2d2d is checked out"),
             ({}, (None, None, None), "and none is checked out"),
             ({"git_dirty": True}, ("c1" * 20, "main", False), "differed from commit c1c1c1c1c then"),

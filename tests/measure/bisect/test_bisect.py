@@ -209,7 +209,7 @@ def test_the_same_search_has_the_same_name() -> None:
 
 @pytest.mark.parametrize(
     ("words", "error"),
-    [(["a..b"], "no command that measures"), (["a..b", "--", "sort", "x", "y"], "no command that measures"),
+    [(["a..b"], "not a measuring command"), (["a..b", "--", "sort", "x", "y"], "not a measuring command"),
      (["a..b", "--", "measure", "functoin", "x"], "Nearest: 'function'"), (["--", "measure", "function", "x"], "which commits")],
 )  # fmt: skip
 def test_what_cannot_be_searched_is_said_at_once(words: list[str], error: str, tmp_path: Path) -> None:
