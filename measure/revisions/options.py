@@ -71,9 +71,9 @@ def sides_of(revisions: Sequence[str], packages: Sequence[str]) -> Sides | None:
         raise BenchError("--revisions and --with are two comparisons: give one of them.")
     if not (revisions or packages):
         return None
-    sides = Sides(revisions or packages, "--revisions" if revisions else "--with")
-    if len(set(sides.names)) < 2 or len(set(sides.names)) < len(sides.names):
-        raise BenchError(f"{sides.option} takes two or more, each once: it compares them with the first.")
+    sides = Sides(tuple(dict.fromkeys(revisions or packages)), "--revisions" if revisions else "--with")
+    if len(sides.names) < 2:
+        raise BenchError(f"{sides.option} takes two or more: it compares them with the first.")
     if revisions and os.environ.get(COMMIT):
         raise BenchError("--revisions names the commits of its runs itself: leave out --commit.")
     return sides

@@ -94,7 +94,7 @@ def test_a_version_is_installed_once(shelf: Path) -> None:
     ("words", "problem"),
     [
         (["command", "--with", "unhurried==1.0", "--", "true"], "--with takes two or more"),
-        (["command", "--with", "unhurried==1.0", "--with", "unhurried==1.0", "--", "true"], "each once"),
+        (["command", "--with", "unhurried==1.0", "--with", "unhurried==1.0", "--", "true"], "two or more"),
         (["command", *SIDES, "--revisions", "a", "b", "--", "true"], "give one of them"),
         (["function", "work:run", *SIDES, "--prepare", "true"], "installed as they are"),
         (["function", "work:run", "--with", "--index-url=x", "--with", "unhurried==1.0"], "asks for no package"),
