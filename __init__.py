@@ -16,7 +16,7 @@ from ._exports import lazy
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .asking import compare, open
+    from .api import compare, open
     from .measure.functions.benchmarks import benchmark
     from .warehouse.recorder import Case, Run, run
 
@@ -29,8 +29,8 @@ __getattr__ = lazy(
         "Case": "warehouse.recorder",
         "Run": "warehouse.recorder",
         "benchmark": "measure.functions.benchmarks",
-        "compare": "asking",
-        "open": "asking",
+        "compare": "api",
+        "open": "api",
         "run": "warehouse.recorder",
     },
 )

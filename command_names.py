@@ -65,8 +65,8 @@ KEEPING: dict[str, tuple[str, str, str]] = {
     "archive": (".warehouse.upkeep.command", "archive", "Move old runs into another store."),
 }
 FOR_PROGRAMS: dict[str, tuple[str, str, str]] = {
-    "schemas": (".programs.command", "schemas", "The JSON Schemas of what commands answer."),
-    "mcp": (".programs.command", "mcp", "Answer agents by the Model Context Protocol."),
+    "schemas": (".agents.command", "schemas", "The JSON Schemas of what commands answer."),
+    "mcp": (".agents.command", "mcp", "Answer agents by the Model Context Protocol."),
     "completion": (".shell_completion", "completion", "Print a script for a shell that completes bench's commands."),
 }
 # Names of earlier versions, which go on working -> the words that stand for them.

@@ -14,7 +14,7 @@ class Slowest(Question[list[Row]]):
         …
 
 command = command_of(Slowest)                       # a line of `command_names.py`
-OpenStore.slowest = ask(Slowest)                    # in `asking.py`
+OpenStore.slowest = ask(Slowest)                    # in `api.py`
 """
 
 import contextlib

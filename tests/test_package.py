@@ -17,7 +17,7 @@ import pytest
 from bench import cli, command_names
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("sql", "warehouse", "query", "measure", "ingest", "viz", "programs")
+ROOMS = ("sql", "warehouse", "query", "measure", "ingest", "viz", "agents")
 HEAVY = ("altair", "duckdb", "mcp", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "torch", "vl_convert")
 NEEDS = {"measure": "torch", "viz": "altair"}  # extras without which a command may not even be imported
 
@@ -75,7 +75,7 @@ def test_the_package_list_is_the_tree() -> None:
     folders = {path.parent.relative_to(ROOT) for path in modules()}
     assert set(said["packages"]) == {".".join(("bench", *folder.parts)) for folder in folders}
     assert all((ROOT / folder / "__init__.py").exists() for folder in folders)
-    for room, endings in {"sql": {".sql", ".txt"}, "programs": {".txt"}, "viz/output": {".css", ".js"}}.items():
+    for room, endings in {"sql": {".sql", ".txt"}, "agents": {".txt"}, "viz/output": {".css", ".js"}}.items():
         folder = ROOT / room
         packed = {
             path for pattern in said["package-data"][f"bench.{room.replace('/', '.')}"] for path in folder.glob(pattern)

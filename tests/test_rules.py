@@ -24,7 +24,7 @@ from bench.sql import rules
 rules.FLOOR = rules.RULES["floor"] = 0.06
 rules.FDR = rules.RULES["fdr"] = 0.11
 from bench import sql
-from bench.asking import OpenStore
+from bench.api import OpenStore
 from bench.query.comparison.compare import compare
 from bench.query.regression.regressions import RegressionRule
 from bench.viz.charts import movers

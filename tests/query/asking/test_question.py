@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import click
 import pytest
-from bench.asking import OpenStore, ask
-from bench.programs import doubt
-from bench.programs.schemas import schema
-from bench.programs.tools import Questions, tool
+from bench.agents import caveats
+from bench.agents.schemas import schema
+from bench.agents.tools import Questions, tool
+from bench.api import OpenStore, ask
 from bench.query.change.command import Changes, history
 from bench.query.comparison.command import Compare, compare
 from bench.query.explain.command import Plan, plan
@@ -34,7 +34,7 @@ def test_an_option_that_is_declared_once_is_everywhere() -> None:
     """A new option, and a changed default, are those of the command, of Python and of the tool for agents."""
     options = {option.name: option for option in command_of(Wider).params}
     python = inspect.signature(ask(Wider)).parameters
-    agents = inspect.signature(tool(Wider, doubt.of_comparison)).parameters
+    agents = inspect.signature(tool(Wider, caveats.of_comparison)).parameters
 
     assert "--hosts" in options["hosts"].opts
     assert [python[name].default for name in ("floor", "hosts")] == [0.5, ()]
@@ -46,7 +46,7 @@ def test_an_option_of_the_command_alone_is_no_argument() -> None:
     """How the output looks concerns neither Python nor agents."""
     assert "loud" in {option.name for option in command_of(Wider).params}
     assert "loud" not in inspect.signature(ask(Wider)).parameters
-    assert "loud" not in inspect.signature(tool(Wider, doubt.of_comparison)).parameters
+    assert "loud" not in inspect.signature(tool(Wider, caveats.of_comparison)).parameters
 
 
 @pytest.mark.parametrize(

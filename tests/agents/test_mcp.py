@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.asking import OpenStore
+from bench.agents import caveats
+from bench.agents.server import ASKING, INSTRUCTIONS, build_server
+from bench.agents.tools import LIMITS, AllowedMeasurements, Questions, measure_words, plain
+from bench.api import OpenStore
 from bench.cli import _run_bench
-from bench.programs import doubt
-from bench.programs.server import ASKING, INSTRUCTIONS, build_server
-from bench.programs.tools import LIMITS, AllowedMeasurements, Questions, measure_words, plain
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
@@ -27,7 +27,7 @@ anyio = pytest.importorskip("anyio")
 mcp = pytest.importorskip("mcp")
 
 ROOT = Path(__file__).parents[2]
-NEVER_CLAIMED = doubt.NOT_CLAIMED
+NEVER_CLAIMED = caveats.NOT_CLAIMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ TASKS: dict[str, tuple[Call, Check]] = {
     "a query beyond the limit": (
         ("sql", {"query": "FROM range(10)", "limit": 3}), lambda r: (len(r.fields["rows"]), r.fields["left_out"]) == (3, None)),
     "a query says that it is no verdict": (
-        ("sql", {"query": "SELECT config, median FROM cells LIMIT 2"}), lambda r: doubt.NO_VERDICT in r.doubt),
+        ("sql", {"query": "SELECT config, median FROM cells LIMIT 2"}), lambda r: caveats.NO_VERDICT in r.doubt),
     "a query whose ratios show nothing": (
         ("sql", {"query": "SELECT 1.2 AS speedup, 0.9 AS low, 1.5 AS high"}),
         lambda r: "1 of 1 values of speedup have no interval" in r.doubt),
@@ -113,7 +113,7 @@ TASKS: dict[str, tuple[Call, Check]] = {
     "a comparison cut short says what it leaves out": (
         ("compare", {**LATENCY, "limit": 2}), lambda r: r.fields["left_out"] == 5 and "2 UNSURE" in r.doubt),
     "the mean is no verdict": (
-        ("compare", LATENCY), lambda r: "no change is shown" in r.fields["summary"] and doubt.MEAN_IS_NO_VERDICT in r.doubt),
+        ("compare", LATENCY), lambda r: "no change is shown" in r.fields["summary"] and caveats.MEAN_IS_NO_VERDICT in r.doubt),
     "a higher floor": (
         ("compare", {**LATENCY, "floor": 0.5}), lambda r: by_name(r)["delta"] == "SAME"),
     "what got worse last night": (
@@ -131,7 +131,7 @@ TASKS: dict[str, tuple[Call, Check]] = {
         lambda r: "bench sql" in r.fields["text"] and "samples" in r.fields["text"]),
     "why is it unsure": (("explain", {"case": "gamma", **SIDES}), lambda r: f"the verdict is UNSURE, {NEVER_CLAIMED}" in r.doubt),
     "what is the geometric mean of": (
-        ("explain", {"case": "geomean", "run": "night-10"}), lambda r: doubt.MEAN_IS_NO_VERDICT in r.doubt),
+        ("explain", {"case": "geomean", "run": "night-10"}), lambda r: caveats.MEAN_IS_NO_VERDICT in r.doubt),
     "how many runs to see two percent": (
         ("plan", {"detect": 0.02, "where": {"config": ["base"], "name": ["alpha"]}}), lambda r: r.rows("runs_needed")[0][0] >= 1),
     "a report against a base": (
@@ -179,7 +179,7 @@ def test_what_is_unsure_is_never_called_faster(server: Any) -> None:
             if row["verdict"] == "UNSURE":
                 found += 1
                 assert NEVER_CLAIMED in row["says"]
-                assert [row[name] for name in doubt.POINTS[points]] == [None] * len(doubt.POINTS[points])
+                assert [row[name] for name in caveats.POINTS[points]] == [None] * len(caveats.POINTS[points])
                 assert not any(
                     word in row["says"].partition("UNSURE")[2].replace(NEVER_CLAIMED, "")
                     for word in ("x (95", "FASTER")
@@ -288,9 +288,9 @@ def test_hostile_names_are_data(server: Any) -> None:
     assert HOSTILE in [row["name"] for row in replies[0].fields["rows"]]
     assert all(row["says"].isprintable() for row in replies[0].fields["rows"])
     assert replies[1].rows("text") == [(HOSTILE,)]
-    assert all(doubt.ROWS_ARE_DATA in reply.doubt for reply in replies if not reply.failed)
+    assert all(caveats.ROWS_ARE_DATA in reply.doubt for reply in replies if not reply.failed)
     assert "Run:" not in str(replies[3].fields["cure"])
-    assert doubt.ROWS_ARE_DATA in INSTRUCTIONS and NEVER_CLAIMED in INSTRUCTIONS
+    assert caveats.ROWS_ARE_DATA in INSTRUCTIONS and NEVER_CLAIMED in INSTRUCTIONS
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:

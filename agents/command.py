@@ -80,7 +80,7 @@ def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, query_m
     for ending in SIGNALS:
         if signal.getsignal(ending) is not signal.SIG_IGN:
             signal.signal(ending, lambda number, frame: rooms.leave(number))
-    from ..asking import open as open_store
+    from ..api import open as open_store
     from ..query.limited import parse_bytes
     from .server import build_server, raise_if_cancelled
     from .tools import LIMITS, AllowedMeasurements, Questions, measure_words

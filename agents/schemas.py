@@ -173,7 +173,7 @@ def write_schemas(folder: Path) -> list[str]:
             continue
         if old and (broken := broken_promises(json.loads(old), schema(name))):
             raise BenchError(
-                f"{path.name} has the same version, and {broken[0]}. Raise the version of {name!r} in programs/answers.py."
+                f"{path.name} has the same version, and {broken[0]}. Raise the version of {name!r} in agents/answers.py."
             )
         changed.append(path.name)
     folder.mkdir(parents=True, exist_ok=True)

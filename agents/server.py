@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._version import __version__
 from ..warehouse.console.tables import escape_json
 from ..warehouse.errors import BenchError, MissingExtra, UnknownName
-from .doubt import NOT_CLAIMED, ROWS_ARE_DATA
+from .caveats import NOT_CLAIMED, ROWS_ARE_DATA
 from .tools import AllowedMeasurements, PictureAnswer, Questions, ToolAnswer
 
 if TYPE_CHECKING:

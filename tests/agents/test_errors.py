@@ -10,7 +10,7 @@ import click
 import jsonschema
 import pytest
 from bench import cli as command_line
-from bench.programs.schemas import schema
+from bench.agents.schemas import schema
 from bench.warehouse.errors import Exit, error_fields
 
 from ..exhaustive import first_of

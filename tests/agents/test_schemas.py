@@ -13,8 +13,8 @@ import click
 import jsonschema
 import pytest
 from bench import cli as command_line
-from bench.programs.answers import ANSWERS
-from bench.programs.schemas import broken_promises, file_name, schema, text, write_schemas
+from bench.agents.answers import ANSWERS
+from bench.agents.schemas import broken_promises, file_name, schema, text, write_schemas
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.store import Store
 from click.testing import CliRunner

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..asking import OpenStore, Verdicts
+from ..api import OpenStore, Verdicts
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.explain.command import Plan
@@ -24,7 +24,7 @@ from ..warehouse.console.tables import escape, json_value
 from ..warehouse.database import Warehouse
 from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
-from . import doubt
+from . import caveats
 
 if TYPE_CHECKING:
     from ..viz.output.figure import Figure
@@ -66,7 +66,7 @@ class PictureAnswer:
 
 
 def tool(
-    question: type[Question[Any]], told: Callable[[Any, "Verdicts[Any]"], doubt.Told]
+    question: type[Question[Any]], told: Callable[[Any, "Verdicts[Any]"], caveats.Told]
 ) -> Callable[..., ToolAnswer]:
     """The tool that asks a question; `told` puts its answer into words."""
     signature = tool_signature_of(question)
@@ -113,16 +113,16 @@ class Questions:
         rows = plain(dict(zip(columns, row, strict=True)) for row in values)
         return ToolAnswer(
             summary=f"{counted(len(rows), 'row')}{', and there are more' if more else ''}",
-            doubt=[*doubt.verdicts_among(rows), *doubt.intervals(rows), doubt.NO_VERDICT, doubt.ROWS_ARE_DATA],
+            doubt=[*caveats.verdicts_among(rows), *caveats.intervals(rows), caveats.NO_VERDICT, caveats.ROWS_ARE_DATA],
             rows=rows,
             left_out=None if more else 0,
         )
 
-    compare = tool(Compare, doubt.of_comparison)
+    compare = tool(Compare, caveats.of_comparison)
 
-    regressions = tool(Regressions, doubt.of_regressions)
+    regressions = tool(Regressions, caveats.of_regressions)
 
-    history = tool(Changes, doubt.of_history)
+    history = tool(Changes, caveats.of_history)
 
     def explain(
         self, case: str, base: str | None = None, candidate: str | None = None, run: str | None = None,
@@ -137,25 +137,29 @@ class Questions:
         names = (case,) if base is None or candidate is None else (base, candidate, case)
         found = self.store.explain(*names, run=run, backend=backend, metric=metric)
         sentences = [sentence for part in found.result.parts for sentence in part.sentences]
-        doubts = [doubt.NO_VERDICT] if len(names) == 1 else []
+        doubts = [caveats.NO_VERDICT] if len(names) == 1 else []
         if any(sentence.startswith("UNSURE") for sentence in sentences):
-            doubts.append(f"the verdict is UNSURE, {doubt.NOT_CLAIMED}")
+            doubts.append(f"the verdict is UNSURE, {caveats.NOT_CLAIMED}")
         if case == "geomean":
-            doubts.append(doubt.MEAN_IS_NO_VERDICT)
+            doubts.append(caveats.MEAN_IS_NO_VERDICT)
         return ToolAnswer(
             summary=escape(found.result.title.replace("\n", "; ")),
-            doubt=[*doubts, doubt.ROWS_ARE_DATA],
+            doubt=[*doubts, caveats.ROWS_ARE_DATA],
             text=_cut(repr(found), MOST_DOCUMENT),
         )
 
-    plan = tool(Plan, doubt.of_plan)
+    plan = tool(Plan, caveats.of_plan)
 
     def report(self, run: str = "latest", base: str | None = None) -> ToolAnswer:
         """The report of a run as Markdown, against a base if one is given, else against the runs before of its config."""
         document = self.store.report(run, base).result.document
         return ToolAnswer(
             summary=escape(f"{document.title}: {document.verdict}"),
-            doubt=[f"what it counts as unsure is {doubt.NOT_CLAIMED}", doubt.MEAN_IS_NO_VERDICT, doubt.ROWS_ARE_DATA],
+            doubt=[
+                f"what it counts as unsure is {caveats.NOT_CLAIMED}",
+                caveats.MEAN_IS_NO_VERDICT,
+                caveats.ROWS_ARE_DATA,
+            ],
             text=document.markdown(MOST_DOCUMENT),
         )
 
@@ -185,7 +189,12 @@ class Questions:
         kept = rows[: _bounded(limit)]
         answer = ToolAnswer(
             summary=f"{known}: {counted(len(rows), 'row')} drawn",
-            doubt=[*doubt.verdicts_among(rows), *map(escape, figure.notes), doubt.NO_VERDICT, doubt.ROWS_ARE_DATA],
+            doubt=[
+                *caveats.verdicts_among(rows),
+                *map(escape, figure.notes),
+                caveats.NO_VERDICT,
+                caveats.ROWS_ARE_DATA,
+            ],
             rows=plain(kept),
             left_out=len(rows) - len(kept),
             text=_cut(figure.text(100, 30, False), MOST_DOCUMENT),
@@ -232,9 +241,9 @@ class AllowedMeasurements:
             summary=f"measured {counted(len(rows), 'row')}, exit code {done.returncode}; "
             + ", ".join(f"{count} {escape(str(status))}" for status, count in failed.items()),
             doubt=[
-                *doubt.intervals(rows),
+                *caveats.intervals(rows),
                 "one run: what varies from run to run is not in these intervals; compare judges two sides with several runs",
-                doubt.ROWS_ARE_DATA,
+                caveats.ROWS_ARE_DATA,
             ],
             rows=plain(rows),
             text=_cut(escape_lines(done.stderr), MOST_TEXT),
@@ -296,7 +305,7 @@ def _judged(
     cut = ", ".join(f"{count} {verdict or 'without a verdict'}" for verdict, count in more.items())
     return ToolAnswer(
         summary=". ".join(escape(sentence.strip()) for sentence in sentences),
-        doubt=[*doubts, *([f"not in rows for want of room: {cut}"] if cut else []), doubt.ROWS_ARE_DATA],
+        doubt=[*doubts, *([f"not in rows for want of room: {cut}"] if cut else []), caveats.ROWS_ARE_DATA],
         rows=plain(kept),
         left_out=len(rows) - len(kept),
     )

@@ -15,7 +15,7 @@ from ..warehouse.console.numbers import counted, ratio
 from ..warehouse.console.tables import escape
 
 if TYPE_CHECKING:
-    from ..asking import Verdicts
+    from ..api import Verdicts
     from ..query.change.history import History
 
 Row = Mapping[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 
 import bench
 import pytest
-from bench.asking import OpenStore, Verdicts
+from bench.api import OpenStore, Verdicts
 from bench.warehouse.errors import BenchError, UnknownName
 
 from .exhaustive import first_of
