@@ -117,7 +117,12 @@ def test_every_table_that_is_shown_has_the_columns_of_its_query() -> None:
 def test_every_heading_that_is_shown_is_printed_by_a_command() -> None:
     """It stands in the code, or is an argument of the command above it; numbers in it are whatever was asked for."""
     rooms = (ROOT / room for room in ("measure", "query", "warehouse", "viz", "ingest", "sql"))
-    code = "\n".join(path.read_text(encoding="utf-8") for room in rooms for path in room.rglob("*.[ps][yq]*"))
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for room in rooms
+        for path in room.rglob("*.[ps][yq]*")
+        if path.suffix != ".pyc"
+    )
     words = re.findall(r"""["'`]([^"'`\n]+)["'`]|^-- (\w+) """, code, re.MULTILINE)
     known = {re.sub(r"\d+( %| \w+)?|\{.*?\}", "0", text or column) for text, column in words}
     for page in (ROOT / "README.md", *PAGES):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 COLUMNS = ("kind", "field", "base_values", "candidate_values", "same")
-FACT_KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags")
+FACT_KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags", "doctor")
 NOBODY = "–"  # a run that did not record the field
 WIDEST, LINES = 48, 8  # characters of a value in a line, and lines below a table
 
@@ -64,9 +64,9 @@ def differences(
 def lines(found: Sequence[EnvironmentField], command: str) -> Iterator[str]:
     """A line for each difference of machine, software and settings, shortened; `command` shows all of them whole.
 
-    The commit, and what an import says of it, are no differences of machines.
+    The commit, and what an import says of it, are no differences of machines; what doctors found stands above a table.
     """
-    told = [fact for fact in found if fact.kind not in ("code", "tags") and fact.field != "commit_info"]
+    told = [fact for fact in found if fact.kind not in ("code", "tags", "doctor") and fact.field != "commit_info"]
     for fact in told[:LINES]:
         yield f"{fact.field} differs: {' → '.join(map(_shortened, fact.texts()))}"
     if len(told) > LINES or any(len(text) > WIDEST for fact in told for text in fact.texts()):

@@ -136,7 +136,9 @@ def verdict(comparison: Comparison) -> str:
 
 
 def machines(comparison: Comparison) -> Iterator[str]:
-    """A sentence for sides of different machines, and the factor that all cases share."""
+    """A sentence for sides of different machines, and the factor that all cases share; one for what their doctors found."""
+    if found := [str(fact) for fact in comparison.differences if fact.kind == "doctor"]:
+        yield f"bench doctor found the sides' machines different: {'; '.join(found)}"
     if not comparison.machines:
         return
     before, after = comparison.machines

@@ -1,10 +1,14 @@
 """comparisons: a verdict for every case, whose doubt counts runs before samples, and which no failure slips past."""
 
 import math
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pytest
+from bench.query.comparison.compare import compare as compare_sides
+from bench.query.comparison.render import machines
+from bench.query.comparison.sides import Side
 from bench.warehouse.events import Event, Metric
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
@@ -390,3 +394,53 @@ def test_an_effect_of_ten_percent_is_seen() -> None:
 
     assert sum(row["verdict"] == "SLOWER" for row in rows) >= 8
     assert not any(row["verdict"] == "FASTER" for row in rows)
+
+
+def doctored(run_id: str, minute: int, floor: float, governor: str, host: str = "box") -> list[Event]:
+    """What bench doctor found on a host: its noise floor, and the governor of the processors."""
+    noise, clock = (case(name, run=run_id, suite="doctor") for name in ("noise floor", "governor"))
+    return [
+        run(run_id, "doctor", "doctor", suite="doctor", host=host, started_at=datetime(2026, 11, 1, 12, minute)),
+        noise, outcome(noise, "ok" if floor < 0.01 else "warning", reason=f"{floor:.2%}"),
+        metric(noise, "noise_floor", floor, unit="ratio", better="lower"),
+        clock, outcome(clock, "ok", reason=governor),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("earlier", "newest", "told", "said"),
+    [
+        (0.9, 0.001, 0.0657, "public nightly runs do, 95 % within 6.6 %"),
+        (0.001, 0.2, 0.2 * 1.96 / 2.8016, "equal sides did for bench doctor, 95 % within 14.0 %"),
+    ],
+)
+def test_sessions_are_taken_to_differ_as_much_as_the_newest_doctor_of_the_host_saw(
+    warehouse: Builder, earlier: float, newest: float, told: float, said: str
+) -> None:
+    """A noisy host widens what is assumed of times; one second of quiet narrows nothing, and memory is not timed."""
+    for run_id, durations in (("a", LOOSE), ("b", [d // 2 for d in LOOSE])):
+        warehouse.add(run(run_id, host="box"), *measured(run_id, durations))
+        it = case("m", run=run_id, **AXES)
+        warehouse.add(metric(it, "rss_peak", float(sum(durations)), unit="bytes", better="lower"))
+    warehouse.add(*doctored("d1", 1, earlier, "x"), *doctored("d2", 2, newest, "x"))
+    time, size = compare(warehouse, ["a"], ["b"])
+
+    samples = [math.log(high / low) / 2 for low, high in ((101, 108), (50, 54))]
+    assert time["high"] == pytest.approx(time["ratio"] * math.exp(math.hypot(told, *samples)), rel=1e-3)
+    assert time["reason"] == f"assumes that sessions differ as {said}"
+    assert size["reason"] == "assumes that sessions differ as public nightly runs do, 95 % within 3.8 %"
+
+
+def test_sides_whose_doctors_differ_are_told_first(warehouse: Builder) -> None:
+    """By the doctor that is nearest in time on each host; a number that a check measures differs if one needs a cure."""
+    for run_id, host in (("a", "one"), ("b", "two")):
+        warehouse.add(run(run_id, host=host, started_at=datetime(2026, 11, 1, 12)), *measured(run_id, LOOSE))
+        warehouse.add(*doctored(f"far-{host}", 59, 0.5, "unlike", host))
+    warehouse.add(*doctored("near-one", 1, 0.002, "performance", "one"))
+    sides = Side("a", ("a",)), Side("b", ("b",))
+    assert "noise floor: ok → warning" in next(machines(compare_sides(warehouse, *sides)))
+    warehouse.add(*doctored("near-two", 2, 0.004, "powersave", "two"))
+
+    found = compare_sides(warehouse, *sides)
+    assert [*machines(found)] == ["bench doctor found the sides' machines different: governor: performance → powersave"]
+    assert [*machines(compare_sides(warehouse, sides[0], sides[0]))] == []

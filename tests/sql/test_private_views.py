@@ -397,11 +397,11 @@ def test_steps(warehouse: Builder) -> None:
         ("_is_counter('instructions')", True),
         ("_is_counter('graph_breaks')", False),
         (
-            "_assumption(3, 0.0657, 0.0657, 1, 1)",
+            "_assumption(3, 0.0657, 0.0657, NULL, 1, 1)",
             "assumes that sessions differ as public nightly runs do, 95 % within 6.6 %",
         ),
         (
-            "_assumption(30, 0.1, 0.0657, 5, 6)",
+            "_assumption(30, 0.1, 0.0657, 0.08, 5, 6)",
             "5 against 6 processes or repetitions of one session each; "
             "assumes that sessions differ as these 30 cases do, 95 % within 10.0 %",
         ),

@@ -10,7 +10,8 @@
 -- (_assumed_reach), and no less than 8 cases or more differ from one another where most of them did not change: the shortest
 -- interval that holds half of their effects tells centre and spread (Rousseeuw and Leroy, Robust Regression and Outlier
 -- Detection, 1987; 1 + 4 / n for few), which are taken once more without those beyond 2.5 spreads. 0.3 degrees of freedom a case
--- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`).
+-- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Nor is it less than equal sides differed within
+-- seconds when bench doctor last looked at a machine of the pair: it sees its noise floor four times in five, 1.96 + 0.84 errors.
 --
 -- Sides of different classes of machine differ as these do. Of 3 cases or more the median effect is what they share, and is taken
 -- out; what is beyond it is taken to vary by 20 % from case to case, or as far as 8 cases or more do. Of fewer cases a factor of 3
@@ -29,6 +30,8 @@
 -- arguments: base, candidate, last, floor, across
 --
 -- from: _case_noises without base_sampling candidate_sampling least most repeats run_variance run_degrees is_session variance noise_degrees
+-- doctor_reach   DOUBLE   Half of the 95 % interval of equal sides when bench doctor last looked at the machines; NULL without a doctor, and
+--                         of what is no time and no rate.
 -- cases          BIGINT   Cases that have the metric on both sides.
 -- shift          DOUBLE   Median effect of all cases, which is taken out of each; 0 of fewer than 20 cases.
 -- shift_runs     BIGINT   Runs of the base, at most.
@@ -79,11 +82,29 @@ metric_levels AS (
         )) AS cases_reach
     FROM shortest_halves
 ),
+doctor_reaches AS (
+    SELECT pair, 1.96::DOUBLE / 2.8016::DOUBLE * max(noise_floor) AS cpu_reach, 1.96::DOUBLE / 2.8016::DOUBLE * max(gpu_noise_floor) AS gpu_reach
+    FROM (
+        SELECT
+            pair, side.machine_id, arg_max(noise_floor, measured_at) AS noise_floor, arg_max(gpu_noise_floor, measured_at) AS gpu_noise_floor
+        FROM _comparison_sides(base, candidate, last) AS side
+        JOIN _machine_facts AS facts ON side.machine_id = facts.machine_id
+        JOIN noise_floors AS doctor ON facts.run_id = doctor.run_id
+        GROUP BY pair, side.machine_id
+    )
+    GROUP BY pair
+),
+doctored_noises AS (
+    SELECT own.*, CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach
+    FROM case_noises AS own
+    LEFT JOIN case_axes AS axes ON own.case_id = axes.case_id
+    LEFT JOIN doctor_reaches AS doctor ON own.pair = doctor.pair
+),
 errors AS (
     SELECT
         own.*, cases, shift, shift_runs, variance IS NULL OR is_other_machine AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
-        CASE WHEN NOT is_other_machine THEN _assumed_reach(metric, phase, unit) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
+        CASE WHEN NOT is_other_machine THEN greatest(_assumed_reach(metric, phase, unit), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
             AS assumed_reach,
         greatest(assumed_reach, cases_reach) AS session_reach,
         pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
@@ -101,7 +122,7 @@ errors AS (
             WHEN most < shift THEN most - shift
             ELSE 0 * effect
         END AS run_change
-    FROM case_noises AS own
+    FROM doctored_noises AS own
     JOIN metric_levels AS of_metric ON own.metric_id = of_metric.metric_id
 ),
 metric_errors AS (

@@ -1,11 +1,13 @@
 -- One row per fact that any of these runs knows of its environment: what the two sides say of it.
 -- Facts are the columns of `environments`, every key of its JSON columns, and what the run itself says of its host, code,
--- command and tags. What a run has not recorded is NULL, and so is an environment variable or a flag that was not set.
+-- command and tags. What a run has not recorded is NULL, and so is an environment variable or a flag that was not set. What
+-- bench doctor found on the host nearest in time to a run is compared where it looked at the hosts of all runs: texts, and of
+-- checks that measure whether there is something to cure.
 --
 -- arguments: base, candidate
 --
--- kind              VARCHAR    machine, software, flags, variables, extra, code, call or tags.
--- field             VARCHAR    Column, or key of the JSON column named by `kind`.
+-- kind              VARCHAR    machine, software, flags, variables, extra, code, call, tags or doctor.
+-- field             VARCHAR    Column, key of the JSON column named by `kind`, or check of the doctor.
 -- base_values       VARCHAR[]  Distinct values of the runs in `base`, a list of run ids, in order; NULL last, for runs
 --                              without one.
 -- candidate_values  VARCHAR[]  Distinct values of the runs in `candidate`.
@@ -64,11 +66,29 @@ entries AS (  -- what is no object, or has a key twice, stays one fact
     FROM (SELECT run_id, unnest(objects) AS json FROM run_facts)
     WHERE json.object IS NOT NULL
 ),
+doctors AS (
+    SELECT
+        run.run_id, arg_min(doctor.run_id, abs(epoch_us(doctor.started_at) - epoch_us(run.started_at))) AS doctor_id,
+        count(*) OVER () AS doctors_known, min(runs) AS runs
+    FROM run
+    CROSS JOIN (SELECT count(*) AS runs FROM run) AS counted
+    JOIN runs AS doctor ON run.host = doctor.host AND doctor.source = 'doctor'
+    WHERE run.source <> 'doctor'
+    GROUP BY run.run_id
+),
 facts AS (
     SELECT run_id, fact.kind AS kind, fact.field AS field, fact.value AS value
     FROM (SELECT run_id, unnest(columns) AS fact FROM run_facts)
     UNION ALL
     SELECT run_id, kind, entry.key, coalesce(entry.value, 'null') FROM entries
+    UNION ALL
+    SELECT doctors.run_id, 'doctor', name, CASE WHEN measured.case_id IS NULL THEN outcome.reason ELSE outcome.status END
+    FROM doctors
+    JOIN outcomes AS outcome ON doctor_id = outcome.run_id
+    JOIN cases AS of_doctor ON outcome.run_id = of_doctor.run_id AND outcome.case_id = of_doctor.case_id
+    LEFT JOIN (SELECT DISTINCT run_id, case_id FROM metrics) AS measured
+        ON outcome.run_id = measured.run_id AND outcome.case_id = measured.case_id
+    WHERE doctors_known = runs AND name NOT IN ('identical', 'fonts')
 ),
 fields AS (SELECT DISTINCT kind, field FROM facts WHERE value IS NOT NULL),
 grid AS (
