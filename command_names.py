@@ -67,7 +67,11 @@ KEEPING: dict[str, tuple[str, str, str]] = {
 FOR_PROGRAMS: dict[str, tuple[str, str, str]] = {
     "schemas": (".agents.command", "schemas", "The JSON Schemas of what commands answer."),
     "mcp": (".agents.command", "mcp", "Answer agents by the Model Context Protocol."),
-    "completion": (".shell_completion", "completion", "Print a script for a shell that completes bench's commands."),
+    "completion": (
+        ".warehouse.console.shell_completion",
+        "completion",
+        "Print a script for a shell that completes bench's commands.",
+    ),
 }
 # Names of earlier versions, which go on working -> the words that stand for them.
 EARLIER: dict[str, list[str]] = {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .pytest_session import Measurements
+    from .measure.functions.pytest_session import Measurements
 
 BESIDE = "bench: nothing is measured beside xdist's processes. Measure with: -n 0"
 MEASUREMENTS: "pytest.StashKey[Measurements]" = pytest.StashKey()
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(BenchmarkFixture(), "bench-benchmark")
         config.addinivalue_line("markers", "benchmark: what tests of pytest-benchmark say; bench reads `group`.")
     if _wanted(config) and not _beside_others(config):
-        from .pytest_session import Measurements
+        from .measure.functions.pytest_session import Measurements
 
         config.stash[MEASUREMENTS] = Measurements(config)
         config.pluginmanager.register(config.stash[MEASUREMENTS], "bench-measurements")

@@ -17,7 +17,7 @@ from ..warehouse.settings import setting
 from ..warehouse.store import Store
 from .facts import FACTS, parse_facts
 from .format import Format, Options, formats
-from .plan import IngestPlan, Item, NewPart, SourceOptions
+from .plan import Item, SourceOptions
 from .progress import IngestProgress
 from .readers.files import read_head
 from .run import IngestReport
@@ -257,15 +257,14 @@ class _Bar(IngestProgress):
         self._hashed += size_bytes
         self._show(f"looking at files: {self._looked:,}, {self._hashed >> 20:,} MiB hashed")
 
-    def reading(self, plan: IngestPlan) -> None:
+    def reading(self, files: int, size_bytes: int) -> None:
         """Set how much there is to read."""
-        parts = [item.new for item in plan.items if item.new is not None]
-        self._files, self._total = len(parts), sum(part.end_byte - part.start_byte for part in parts)
+        self._files, self._total = files, size_bytes
 
-    def read(self, part: NewPart) -> None:
+    def read(self, size_bytes: int) -> None:
         """Show the files read."""
         self._done += 1
-        self._bytes += part.end_byte - part.start_byte
+        self._bytes += size_bytes
         self._show(f"reading: {self._done} of {self._files} files, {self._bytes >> 20} of {self._total >> 20} MiB")
 
     def publishing(self) -> None:

@@ -59,6 +59,11 @@ class NewPart:
         """Its identity in the store."""
         return self.source_id, self.part
 
+    @property
+    def size_bytes(self) -> int:
+        """How many these are."""
+        return self.end_byte - self.start_byte
+
 
 @dataclass(slots=True)
 class Item:

@@ -1,10 +1,5 @@
 """The progress of an ingest."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .plan import IngestPlan, NewPart
-
 
 class IngestProgress:
     """Progress of an ingest, which the command line shows; this one shows nothing."""
@@ -15,10 +10,10 @@ class IngestProgress:
     def hashed(self, size_bytes: int) -> None:
         """So many more bytes were hashed."""
 
-    def reading(self, plan: "IngestPlan") -> None:
-        """The plan is made; reading begins."""
+    def reading(self, files: int, size_bytes: int) -> None:
+        """The plan is made: so much is to be read."""
 
-    def read(self, part: "NewPart") -> None:
+    def read(self, size_bytes: int) -> None:
         """One more file is in the log."""
 
     def publishing(self) -> None:

@@ -97,7 +97,7 @@ def ingest(
         plan = make_plan(wanted, sources, known.all_forgotten() if sources.anew else known, progress)
         report = IngestReport(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
-        progress.reading(plan)
+        progress.reading(len(parts), sum(part.size_bytes for part in parts))
         tallies: dict[tuple[str, int], Tally] = {}
         if behind or parts or plan.stores:
             with _publishing(store, report, progress):
@@ -239,7 +239,7 @@ class _Loader:
                     batch.add(run)
             self.tallies |= done
         for part in parts:
-            self.progress.read(part)
+            self.progress.read(part.size_bytes)
 
     def _part(self, part: NewPart) -> Part:
         return Part(

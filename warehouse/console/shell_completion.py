@@ -2,7 +2,7 @@
 
 import click
 
-from .warehouse.console.options import Command
+from .options import Command
 
 FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/bench.fish"}
 
@@ -19,8 +19,6 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from .cli import cli
-
     found = get_completion_class(shell)
     assert found is not None, "click has all three"
-    click.echo(found(cli, {}, "bench", "_BENCH_COMPLETE").source())
+    click.echo(found(click.get_current_context().find_root().command, {}, "bench", "_BENCH_COMPLETE").source())

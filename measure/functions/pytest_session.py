@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .warehouse.console.numbers import change_of, duration, share
-from .warehouse.errors import BenchError
-from .warehouse.store import Store
+from ...warehouse.console.numbers import change_of, duration, share
+from ...warehouse.errors import BenchError
+from ...warehouse.store import Store
 
 if TYPE_CHECKING:
-    from .measure.functions.in_process import CallMeasurement
-    from .warehouse.database import Warehouse
-    from .warehouse.recorder import Case, Run
+    from ...warehouse.database import Warehouse
+    from ...warehouse.recorder import Case, Run
+    from .in_process import CallMeasurement
 
 SUITE = "pytest"
 PREVIOUS = "previous"
@@ -57,7 +57,7 @@ class Measurements:
 
     def _base_named(self, name: str) -> str:
         """The newest run of the suite that answers to a name."""
-        from .query.resolve import resolve_runs
+        from ...query.resolve import resolve_runs
 
         with self._warehouse() as warehouse:
             ours = {run_id for (run_id,) in warehouse.rows("SELECT run_id FROM runs WHERE suite = ?", [SUITE])}
@@ -67,7 +67,7 @@ class Measurements:
         raise BenchError(f"no run of pytest --bench answers to {name!r}. List all with: bench list runs")
 
     def _warehouse(self) -> "Warehouse":
-        from .warehouse.database import Warehouse
+        from ...warehouse.database import Warehouse
 
         return Warehouse.open(self.store)
 
@@ -83,8 +83,8 @@ class Measurements:
         kwargs: dict[str, Any], **rounds: Any,
     ) -> "CallMeasurement":  # fmt: skip
         """Measure the call of a test; `rounds` are what `measure_rounds` takes, where the test says how often."""
-        from .measure.functions.in_process import measure_call, measure_rounds
-        from .warehouse import recorder
+        from ...warehouse import recorder
+        from .in_process import measure_call, measure_rounds
 
         if sys.gettrace() is not None and not self._sentences:
             self._sentences.append(
@@ -153,8 +153,8 @@ class Measurements:
 
     def _judge(self, run: "Run") -> None:
         """Compare with the base, case by case; the run is the unit of evidence, not the sample."""
-        from .query.comparison.compare import compare
-        from .query.comparison.sides import find_sides
+        from ...query.comparison.compare import compare
+        from ...query.comparison.sides import find_sides
 
         with self._warehouse() as warehouse:
             base = self._base or self._previous(warehouse, run)
