@@ -14,6 +14,11 @@ FITTING: tuple[tuple[str, tuple[str, ...]], ...] = (
     (f"{_HOLDS}requests", ("slo-curve", "--slo", "ttft=200")),
     (f"{_HOLDS}memory_lines", ("memory-lines",)),
     (
+        f"{_HOLDS}case_results WHERE unit = 'ns'",
+        ("query", "SELECT name, value AS value_ns, config FROM case_results WHERE unit = 'ns' ORDER BY value_ns DESC LIMIT 40",
+         "--x", "name", "--y", "value_ns", "--color", "config"),
+    ),
+    (
         f"{_HOLDS}case_results WHERE value IS NOT NULL",
         ("query", "SELECT name, value, config, unit FROM case_results WHERE value IS NOT NULL ORDER BY value DESC LIMIT 40",
          "--x", "name", "--y", "value", "--color", "config"),
@@ -22,5 +27,9 @@ FITTING: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def fitting_charts(warehouse: "Warehouse") -> list[tuple[str, ...]]:
-    """The words of the charts that the store has data for, the most telling first."""
-    return [words for holds, words in FITTING if warehouse.rows(holds)[0][0]]
+    """The words of the charts that the store has data for, the most telling first; a chart once."""
+    found: dict[str, tuple[str, ...]] = {}
+    for holds, words in FITTING:
+        if words[0] not in found and warehouse.rows(holds)[0][0]:
+            found[words[0]] = words
+    return [*found.values()]

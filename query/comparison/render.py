@@ -209,6 +209,8 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     yield from _shared(comparison)
     yield from comparison.captures
     yield from means(comparison)
+    if not counts and any(row["better"] is None for row in comparison.unusual):
+        yield "which way is better is not known: ingest with a unit (--map …,unit:=ms) or with better:=lower"
     if others := Counter(map(metric, comparison.unusual)):
         names = ", ".join(f"{name} ({count})" for name, count in others.most_common(LISTED))
         more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""

@@ -443,3 +443,14 @@ def test_environments_that_differ_are_said() -> None:
     )  # fmt: skip
 
     assert list(sentences(compare(warehouse, A, B)))[-1] == "host differs: one → two"
+
+
+def test_values_without_a_direction_are_not_judged_and_say_how_they_would_be() -> None:
+    """As of a table whose mapping names no unit: the comparison would be empty without a word."""
+    warehouse = Builder()
+    for name, value in (("old", 1.5), ("new", 1.2)):
+        warehouse.add(run(name), case("conv", run=name), metric(case("conv", run=name), "ms", value))
+    found = compare(warehouse, Side("old", ("old",)), Side("new", ("new",)))
+
+    assert found.rows == []
+    assert any("which way is better is not known: ingest with a unit" in sentence for sentence in sentences(found))

@@ -24,12 +24,14 @@ def record(tmp_path: Path, *factors: float) -> None:
 
 
 def test_a_run_of_cases_is_drawn_as_bars(tmp_path: Path) -> None:
-    """The notice says what was drawn."""
+    """The notice says what was drawn, once; times have their unit."""
     record(tmp_path, 1.0)
     found = drawn(tmp_path)
 
     assert found.exit_code == 0, found.output
     assert "drawn: bench viz query" in found.stderr and "sort" in found.stdout
+    assert "also query" not in found.stderr
+    assert "value [µs]" in found.stdout or "value [ms]" in found.stdout
 
 
 def test_many_runs_are_drawn_as_their_history_of_what_changed(tmp_path: Path) -> None:
