@@ -31,7 +31,7 @@ def builtin() -> dict[str, Model]:
 
 def known() -> dict[str, Suite]:
     """Suites by name: our own, and those of installed packages."""
-    from . import huggingface, timm, torchbench
+    from . import huggingface, timm, torchbench, torchvision
 
     own: dict[str, Suite] = {
         "builtin": builtin,
@@ -39,6 +39,7 @@ def known() -> dict[str, Suite]:
         "huggingface-small": huggingface.small,
         "timm": timm.models,
         "torchbench": torchbench.models,
+        "torchvision": torchvision.models,
     }
     installed = {point.name: point.load for point in entry_points(group=GROUP)}
     return {**{name: _call(load) for name, load in installed.items()}, **own}

@@ -27,6 +27,7 @@ def models() -> dict[str, Model]:
             missing,
             exceptions=exceptions_of("timm", name),
             accuracy_batch_size=accuracy,
+            packages=("timm",),
         )
         for name in NAMES
     }

@@ -4,12 +4,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from bench.measure.engine.workload import Workload
 from bench.measure.models.product import product
-from bench.measure.suites import Model, huggingface, registry, torchbench
+from bench.measure.suites import Model, huggingface, registry, torchbench, torchvision
 from bench.measure.suites.registry import models_of
 from bench.warehouse.errors import BenchError, UnknownName
 
@@ -172,11 +173,30 @@ def test_a_suite_that_lacks_its_package_is_skipped_with_the_cure(monkeypatch: py
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     for suite, cure in (
-        ("huggingface", "bench-warehouse[huggingface]"), ("timm", "pip install timm"), ("torchbench", "install.py"),
+        ("huggingface", "bench-warehouse[huggingface]"), ("timm", "pip install timm"),
+        ("torchvision", "pip install torchvision"), ("torchbench", "install.py"),
     ):  # fmt: skip
         models = models_of(suite)
-        assert len(models) >= 20
+        assert len(models) >= 18
         assert all(cure in str(model.skipped("inference", "cpu", "float32", "eager")) for model in models.values())
+
+
+def test_a_model_of_torchvision_drops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weights are random; dropout and stochastic depth stay in the graph, and let everything through."""
+    torch = pytest.importorskip("torch")
+
+    class StochasticDepth(torch.nn.Module):  # type: ignore[misc,name-defined]
+        p = 0.5
+
+    made = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Sequential(StochasticDepth()))
+    models = SimpleNamespace(get_model=lambda name, weights: made if (name, weights) == ("vgg16", None) else None)
+    package = SimpleNamespace(models=models, ops=SimpleNamespace(StochasticDepth=StochasticDepth))
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+
+    module, (images,) = torchvision.build("vgg16", workload(""))
+
+    assert module is made and tuple(images.shape) == (2, 3, 224, 224)
+    assert 0 < made[0].p == made[1][0].p < 1e-20
 
 
 def test_torchbench_is_the_folders_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,17 +239,17 @@ def test_every_suite_is_listed_without_importing_what_it_runs() -> None:
     code = """
 import sys
 from bench.measure.suites.registry import models_of
-print(*(len(models_of(suite)) > 4 for suite in ("builtin", "huggingface", "huggingface-small", "timm")))
-print([name for name in ("torch", "transformers", "timm") if name in sys.modules])
+print(*(len(models_of(suite)) > 4 for suite in ("builtin", "huggingface", "huggingface-small", "timm", "torchvision")))
+print([name for name in ("torch", "transformers", "timm", "torchvision") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == ["True True True True", "[]"]
+    assert done.stdout.splitlines() == ["True True True True True", "[]"]
 
 
 def test_known_suites_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that need a package are there, too."""
-    assert set(registry.known()) >= {"builtin", "huggingface", "huggingface-small", "timm", "torchbench"}
+    assert set(registry.known()) >= {"builtin", "huggingface", "huggingface-small", "timm", "torchbench", "torchvision"}
 
 
 def test_a_model_may_ask_not_to_be_judged() -> None:
