@@ -103,7 +103,7 @@ def unsure(rows: Sequence[Row], *, named: int = 5) -> Iterator[str]:
         more = f" and {len(doubtful) - named} more" if len(doubtful) > named else ""
         yield f"{counted(len(doubtful), 'row')} UNSURE, {NOT_CLAIMED}: {names}{more}"
     if not any(row["verdict"] in CHANGES for row in rows):
-        yield "nothing here is shown to be faster, slower, better or worse"
+        yield "nothing is shown to be faster, slower, better or worse"
 
 
 def means(comparison: Comparison) -> Iterator[tuple[str, str]]:
@@ -123,7 +123,7 @@ def intervals(rows: Sequence[Row]) -> Iterator[str]:
         held = [row for row in rows if isinstance(row.get(column), int | float)]
         alike = sum(not _is_apart(row, column) for row in held)
         if alike:
-            yield f"{alike} of {len(held)} values of {column} have no interval here, or one that holds 1: they show no difference"
+            yield f"{alike} of {len(held)} values of {column} have no interval, or one that holds 1: they show no difference"
 
 
 def verdicts_among(rows: Sequence[Row]) -> Iterator[str]:

@@ -380,7 +380,9 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
     if changed:
         run_id = _not_forgotten(content_uuid(kind.name, config, changed[0].print.sha256), known)
         names = ", ".join(file.name for file in changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
-        plan.notes.append(f"{names}: not what was loaded before under that name; it becomes a run of its own")
+        plan.notes.append(
+            f"{names}: its content is not that of the file of this name loaded before; it becomes a new run"
+        )
     whole = bool(changed) and not kind.grows  # another result set: what is the same in both belongs to both
     for file in files:
         if file.match is not None and not whole:
@@ -539,7 +541,7 @@ def _last_line_end(file: _File, start: int, plan: IngestPlan) -> int:
     line = tail.rpartition(b"\n")[2]
     if not line or file.format.whole(line):
         return size
-    plan.notes.append(f"{file.path} ends in a line that is not complete; it is left for when its writer is done")
+    plan.notes.append(f"{file.path} ends in an incomplete line, which is loaded when its writer is done")
     return size - len(line)
 
 

@@ -35,7 +35,7 @@ configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, hel
 suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
 backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
 where_option: Callable[[Any], Any] = click.option(
-    "--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows of these values, by any column."
+    "--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows with these values, of any column."
 )
 models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
 limit_option: Callable[[Any], Any] = click.option(
@@ -114,13 +114,15 @@ def sql(
     if master is not None and engine != "spark":
         raise BenchError("--master is Spark's. Add --engine spark.")
     if extensions and (sandbox or engine == "spark"):
-        raise BenchError("--extensions is for DuckDB outside of the sandbox. Leave it, or the other option, out.")
+        raise BenchError(
+            "--extensions works only with DuckDB outside of the sandbox: leave it or the other option out."
+        )
     if engine == "spark":
         from .engines.spark_session import answer as ask_spark
         from .engines.spark_session import session
 
         if sandbox:
-            raise BenchError("the sandbox is DuckDB's: Spark has none. Leave --sandbox or --engine spark out.")
+            raise BenchError("--sandbox works only with DuckDB. Leave --sandbox or --engine spark out.")
         if query is None and file is None and sys.stdin.isatty():
             raise BenchError('there is no query. Try: bench sql --engine spark "SELECT * FROM run_summaries"')
         with session(master or "local[*]") as spark:

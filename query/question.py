@@ -69,7 +69,7 @@ class Share(Option):
 Where = Annotated[
     Mapping[str, Sequence[str]] | None,
     Option(
-        "Only rows of these values, by any column.", cls=Values, metavar="COLUMN=VALUE…", read=where_pairs,
+        "Only rows with these values, of any column.", cls=Values, metavar="COLUMN=VALUE…", read=where_pairs,
     ),
 ]  # fmt: skip
 Floor = Annotated[

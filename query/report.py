@@ -148,7 +148,7 @@ def _facts(details: Mapping[str, Any], before: str | None, parts: Sequence[str])
     yield "date", began.strftime("%Y-%m-%d %H:%M") if began is not None else None
     yield "commit", (text("git_commit") or "")[:12] + ("+changes" if details["git_dirty"] else "")
     yield "branch", text("git_branch")
-    yield "beside", before[:13] if before else None
+    yield "compared with", before[:13] if before else None
     yield "host", text("host")
     yield "GPU", ", ".join(details["gpus"] or ())
     yield "torch", text("torch")

@@ -90,7 +90,7 @@ def report(
     if len(runs) > 2:
         raise BenchError(f"want a run, or two to set side by side, and got {len(runs)}: bench report [[BASE] RUN]")
     if all_runs and len(runs) < 2:
-        raise BenchError("--all-runs goes with two sides: bench report BASE RUN --all-runs")
+        raise BenchError("--all-runs works only with two sides: bench report BASE RUN --all-runs")
     for path in output:
         if path.suffix.lower() not in FORMATS:
             raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")

@@ -115,10 +115,10 @@ SETTINGS = {
     for setting in (
         ProjectSetting(
             "store", "folder or address", None,
-            "The store; a folder is relative to this file. Without it the nearest .bench upward.", _text, "BENCH_STORE",
+            "The store; a folder is relative to this file. [default: the nearest .bench upward]", _text, "BENCH_STORE",
         ),
         ProjectSetting(
-            "config", "text", None, "Config of new runs. Without it the git branch.", _text, "BENCH_CONFIG",
+            "config", "text", None, "Config of new runs. [default: the git branch]", _text, "BENCH_CONFIG",
         ),
         ProjectSetting("floor", "share", FLOOR, "Smallest change that counts, such as 3%.", _share, "BENCH_FLOOR"),
         ProjectSetting(
@@ -126,7 +126,7 @@ SETTINGS = {
             "Floors of some metrics and cases, by patterns with * and ?; the last that fits counts.", _floors,
         ),
         ProjectSetting(
-            "metrics", "list of texts", (), "Metrics to compare and show. Without it all headline metrics.", _texts,
+            "metrics", "list of texts", (), "Metrics to compare and show. [default: all headline metrics]", _texts,
             "BENCH_METRICS",
         ),
         ProjectSetting("tags", "table of texts", {}, "Tags of every new run.", _tags, "BENCH_TAGS"),

@@ -26,7 +26,9 @@ BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 @click.argument("words", required=False, metavar="-- measure models|function|command … | -- CMD …")
 @click.option("--against", default=MERGE_BASE, show_default=True, metavar="REV",
               help="Revision to compare with; merge-base: where HEAD left the branch that it is to be merged into.")  # fmt: skip
-@click.option("--target", metavar="BRANCH", help="That branch; without it what the CI job says, else the main branch.")
+@click.option(
+    "--target", metavar="BRANCH", help="That branch. [default: the CI job's target branch, else the main branch]"
+)
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Runs of each side.")
 @click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each side.")
 @click.option(
@@ -61,7 +63,7 @@ def command(
     chosen = _checked(words_after_dashes(), results)
     head, base = git("rev-parse", "HEAD"), base_commit(against, target)
     if head == base:
-        raise BenchError("HEAD is what it is compared with. Name another revision: bench ci --against HEAD~1")
+        raise BenchError("HEAD would be compared with itself. Name another revision: bench ci --against HEAD~1")
     if git("status", "--porcelain", "--untracked-files=no"):
         talk("what is not committed is not measured")
     names = [f"{config}@{commit[:9]}" for commit in (base, head)]
@@ -88,9 +90,7 @@ def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
         if len(words) < 2 or words[1] not in measuring:
             raise UnknownName("measure command", words[1] if len(words) > 1 else "", measuring, where="bench ci")
         if results:
-            raise BenchError(
-                "--results are files of another tool's command: bench measure records what it measures itself"
-            )
+            raise BenchError("--results works only with another tool's command: bench measure records its own results")
     elif not results:
         raise BenchError(f"{words[0]} is not a bench command that measures. Say which files it writes: --results FILE")
     return words

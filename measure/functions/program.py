@@ -226,7 +226,7 @@ class CheckedProgram(FunctionProgram):
         try:
             return (copy.deepcopy(output),)
         except (TypeError, copy.Error) as error:
-            raise BenchError(f"what it returns cannot be copied, to be checked: {error}. Leave out --check") from error
+            raise BenchError(f"its return value cannot be copied for --check: {error}. Leave out --check") from error
 
     def trust(self, output: Any) -> Agreement | None:
         """The result of the first function is the reference."""

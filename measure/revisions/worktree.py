@@ -76,6 +76,6 @@ def git(*words: str) -> str:
                 "this folder is in no git repository. Revisions are measured where the code is: cd REPOSITORY"
             )
         raise BenchError(
-            f"git {' '.join(words)}: {lines[-1] if lines else 'failed'}. Revisions are of the repository here."
+            f"git {' '.join(words)}: {lines[-1] if lines else 'failed'}. Revisions must belong to the repository in this folder."
         )
     return done.stdout.strip()

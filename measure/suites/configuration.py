@@ -63,7 +63,7 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise BenchError(f"{path} is not valid JSON: {error}.") from None
     if not isinstance(found, dict) or not isinstance(found.get("model_type"), str):
-        raise BenchError(f'{path} does not say which architecture it is of. Write it as {{"model_type": "bert", …}}.')
+        raise BenchError(f'{path} does not name its architecture. Write it as {{"model_type": "bert", …}}.')
     return found
 
 

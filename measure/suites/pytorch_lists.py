@@ -9,7 +9,7 @@ from typing import Any
 
 Exceptions = dict[str, dict[str, Any]]  # condition -> what is measured otherwise, see Model
 
-# common.py at 00391a7, BENCHMARK_USE_SGD: with Adam eager does not agree with itself, pytorch issue 115966. Its list CI_USE_SGD,
+# common.py at 00391a7, BENCHMARK_USE_SGD: with Adam, eager's results vary from run to run, pytorch issue 115966. Its list CI_USE_SGD,
 # of models that Adam's state is too large for on one machine, is left out.
 SGD = (
     "BERT_pytorch", "LearningToPaint", "alexnet", "dcgan", "demucs", "densenet121", "dlrm", "fastNLP_Bert", "mobilenet_v2",
@@ -86,7 +86,7 @@ def exceptions_of(suite: str, name: str) -> Exceptions:
     if name in AMP_IN_BFLOAT16:
         found |= _each(("amp",), dtype="amp_bfloat16", why="it is made for bfloat16")
     if name in SGD:
-        found |= _each(("training adam",), optimizer="sgd", why="with Adam eager does not agree with itself")
+        found |= _each(("training adam",), optimizer="sgd", why="with Adam, eager's results vary from run to run")
     if suite == "torchbench":
         for mode, sizes in BATCH_SIZES.items():
             found |= _each((mode,), batch_size=sizes[name]) if name in sizes else {}

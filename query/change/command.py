@@ -48,9 +48,9 @@ class Changes(Question["History"]):
         `pattern` is part of a model's name. A series needs 9 runs; of a shorter one nothing is said.
         """
 
-    pattern: Annotated[
-        str | None, Positional("Part of a model's name, or a pattern of the whole of it with * and ?.")
-    ] = None
+    pattern: Annotated[str | None, Positional("Part of a model's name, or a pattern with * and ? for all of it.")] = (
+        None
+    )
     _: KW_ONLY
     metrics: Annotated[
         Sequence[str],
@@ -86,7 +86,7 @@ class Changes(Question["History"]):
         if self.summary and (
             self.pattern or self.models or self.metrics or self.show_values or self.since or self.where
         ):
-            raise BenchError("--summary is of all models; it goes with --configs, --suites, --backends and -k only.")
+            raise BenchError("--summary covers all models; it works with --configs, --suites, --backends and -k only.")
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[History]":
         """The rows of `change_points`; with `show_values` the values, with `summary` the rows of `history`."""
@@ -99,8 +99,8 @@ class Changes(Question["History"]):
         unusual = past.choose(warehouse, where, self.pattern)
         series = past.read(warehouse)
         if not series:
-            named = f" There is, if named with --metrics: {', '.join(unusual)}." if unusual else ""
-            raise NothingToShow(f"nothing measured fits.{named} See what there is with: bench list cases")
+            named = f" Judged only if --metrics names them: {', '.join(unusual)}." if unusual else ""
+            raise NothingToShow(f"nothing measured matches.{named} See what there is with: bench list cases")
         if self.show_values:
             return _values(past.values(warehouse, self.since))
         progress = _Progress(len(series)) if asker.command and obeys(sys.stderr) else None

@@ -136,11 +136,11 @@ class Compare(Question["Comparison"]):
 
             read_limits(self.slo)
         if self.slo and (self.suites or self.backends or self.models or self.where):
-            raise BenchError("--slo goes with --metrics only: all cases that both sides served are compared")
+            raise BenchError("--slo works with --metrics only: all cases that both sides served are compared")
         if self.slo and self.by:
             raise BenchError("--slo compares runs, not values of a column: leave out --by")
         if self.runs and not self.by:
-            raise BenchError("--runs goes with --by COLUMN: without it the sides are the runs")
+            raise BenchError("--runs works only with --by COLUMN: otherwise the sides name the runs")
 
     def places(self) -> Sequence[str]:
         """The sides, or the runs in which values are compared."""

@@ -214,7 +214,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     if others := Counter(map(metric, comparison.unusual)):
         names = ", ".join(f"{name} ({count})" for name, count in others.most_common(LISTED))
         more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
-        yield f"not judged: {names}{more}; --all shows other statistics, --metrics and --where 'phase=…' what they name"
+        yield f"not judged: {names}{more}; show them with --all, --metrics or --where 'phase=…'"
     yield from environments.lines(
         comparison.differences, f"bench env-diff {comparison.base.name} {comparison.candidate.name}"
     )

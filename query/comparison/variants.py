@@ -71,7 +71,7 @@ def said_of(base: Side, candidate: Side) -> str | None:
     first, second = ({run.removesuffix(f"/{side.name}") for run in side.runs} for side in (base, candidate))
     if not first & second:
         return None
-    return "both sides are of the same runs; the intervals do not use that: they hold differences between sessions all the same"
+    return "both sides come from the same runs; the intervals still include differences between sessions"
 
 
 def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: list[str], place: str) -> None:

@@ -186,11 +186,13 @@ def explain(
             "want a case, or two sides and a case: bench explain CASE, or bench explain BASE CANDIDATE CASE"
         )
     if run is not None and len(names) == 3:
-        raise BenchError("--run goes with a case alone: of two sides, these are the runs")
+        raise BenchError("--run works only with a single case: of two sides, these are the runs")
     if all_runs and len(names) == 1:
-        raise BenchError("--all-runs goes with two sides; of a case alone, --run chooses the run")
+        raise BenchError("--all-runs works only with two sides; of a case alone, --run chooses the run")
     if metric is not None and names == (explanation.GEOMEAN,):
-        raise BenchError("the geometric means of a run are of speedups: --metric goes with two sides, or with a case")
+        raise BenchError(
+            "the geometric means of a run are of speedups: --metric works only with two sides, or with a case"
+        )
     if Path(names[0]).suffix in CHARTS and Path(names[0]).is_file():
         raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
     with Warehouse.open(store) as warehouse:

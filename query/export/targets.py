@@ -137,7 +137,7 @@ def _entries(case: ExportedCase, place: dict[str, Any], metric: str, left: Left)
     real, cpu_times = series.values if series else [], cpu.values if cpu else []
     left.add("values of cpu_time without a time beside it", max(0, len(cpu_times) - len(real)))
     without = max(0, len(real) - len(cpu_times)) + len(set(means) - set(cpu_means))
-    left.add("cpu_time unknown: it repeats real_time, for compare.py reads both, in that many entries", without)
+    left.add("entries whose unknown cpu_time repeats real_time, because compare.py reads both", without)
     counters: dict[str, ExportedSeries] = {}
     for key in list(case.series):
         if key[0] not in counters and _is_counter(key, case, len(real)):
@@ -223,7 +223,7 @@ def github_action(runs: Sequence[Exported], metric: str, left: Left) -> tuple[in
             suite = case.axes.get("suite") or facts["suite"] or facts["config"]
             for better, bench in _benches(case, metric, left):
                 benches.setdefault((suite, better), []).append(bench)
-        left.add("commits unknown: the tool needs one, and the run stands there", facts["git_commit"] is None)
+        left.add("commits unknown: the tool needs one, so the run's id is written", facts["git_commit"] is None)
         commit = {
             "id": facts["git_commit"] or facts["run_id"], "message": facts["command"] or facts["config"],
             "timestamp": run.began.isoformat(), "url": "", "author": NOBODY, "committer": NOBODY,
@@ -244,12 +244,12 @@ def _benches(case: ExportedCase, metric: str, left: Left) -> list[tuple[str, dic
     plain = min(names, key=lambda key: (key[1] is not None, key[1] != "median", key[2] != "steady"), default=None)
     found = []
     measured = {key[0] for key in case.series}
-    left.add("spreads of nothing that stands there", sum(name not in measured for name in spreads))
+    left.add("spreads without a value that they belong to", sum(name not in measured for name in spreads))
     for key, series in case.series.items():
         if series.better is None:
             left.add("values without a direction of better", len(series.values), name_of(key))
             continue
-        left.add("values of which the median stands there", len(series.values) - 1)
+        left.add("values written as their median", len(series.values) - 1)
         spread = statistics.stdev(series.values) if len(series.values) > 1 else spreads.get(key[0])
         found.append((series.better, {
             "name": case.label if key == plain else f"{case.label} {name_of(key)}", "value": series.median,

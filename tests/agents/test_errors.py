@@ -46,7 +46,7 @@ def failed(
         ("compair", "UnknownName", "no command 'compair'.", "List them with: bench --help", ["compare"], 2),
         ("viz speedup", "UnknownName", "no chart 'speedup'.", "List them with: bench viz list", ["speedups"], 2),
         ("measure model", "UnknownName", "no measure command 'model'.", "List them with:", ["models"], 2),
-        ("history --metrics rss_peak --configs base", "NothingToShow", "nothing measured fits.", "See what there is", [], 3),
+        ("history --metrics rss_peak --configs base", "NothingToShow", "nothing measured matches.", "See what there is", [], 3),
         ("compare zzz candidate", "UnknownName", "no run 'zzz' in", "List them with: bench list runs", [], 2),
         ("plan --configs imported", "UnknownName", "no config 'imported'", None, None, 2),
     ]),

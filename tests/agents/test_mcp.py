@@ -109,7 +109,7 @@ TASKS: dict[str, tuple[Call, Check]] = {
     "what is the same": (("compare", LATENCY), lambda r: by_name(r)["beta"] == "SAME"),
     "one model alone": (("compare", {**SIDES, "where": {"name": ["alpha"]}}), lambda r: by_name(r) == {"alpha": "FASTER"}),
     "an unsure model alone": (
-        ("compare", {**SIDES, "where": {"name": ["gamma"]}}), lambda r: "nothing here is shown to be faster" in r.doubt),
+        ("compare", {**SIDES, "where": {"name": ["gamma"]}}), lambda r: "nothing is shown to be faster" in r.doubt),
     "a comparison cut short says what it leaves out": (
         ("compare", {**LATENCY, "limit": 2}), lambda r: r.fields["left_out"] == 5 and "2 UNSURE" in r.doubt),
     "the mean is no verdict": (
@@ -121,7 +121,7 @@ TASKS: dict[str, tuple[Call, Check]] = {
     "everything judged last night": (
         ("regressions", {"runs": ["night-10"], "everything": True}), lambda r: "UNSURE" in dict(r.rows("verdict", "name"))),
     "nothing got worse": (
-        ("regressions", {"runs": ["night-09"]}), lambda r: r.rows("name") == [] and "nothing here is shown" in r.doubt),
+        ("regressions", {"runs": ["night-09"]}), lambda r: r.rows("name") == [] and "nothing is shown" in r.doubt),
     "since when is it slower": (
         ("history", {"pattern": "mlp", "where": {"metric": ["latency"]}}),
         lambda r: r.rows("verdict", "since_run_id") == [("SLOWER", "night-10")]),

@@ -154,7 +154,7 @@ def test_a_log_that_grew(load: Callable[..., IngestReport], rows: Rows, tmp_path
     ((note,),) = rows("SELECT notes ->> 0 FROM sources")
     *_, pattern, _, mapping = shlex.split(note)
     assert ingest(load, tmp_path / "x", pattern, mapping).lines[0].known == 5  # what a note says can be pasted
-    assert any("ends in a line that is not complete" in note for note in first.notes)
+    assert any("ends in an incomplete line" in note for note in first.notes)
     assert ingest(load, tmp_path / "x").lines[0].known == 5
 
     lay(tmp_path, {"x/x.log": LOG + "tail took 12 s\nnoise\nmore took 1 s\n"})

@@ -324,7 +324,7 @@ def test_sentences_tell_what_a_table_cannot() -> None:
         "all cases: suite s, backend eager",
         "all intervals: noise of a run 0.3 %",
         "s eager latency: geomean 1.027x (95 % 1.020–1.034) over 4 of 6 matched; added: new; removed: gone",
-        "not judged: seed (1); --all shows other statistics, --metrics and --where 'phase=…' what they name",
+        "not judged: seed (1); show them with --all, --metrics or --where 'phase=…'",
     ]
 
 

@@ -38,7 +38,7 @@ all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
 all intervals: noise of a run 0.6 %
 builtin eager latency: geomean 1.19x (95 % 1.16–1.21) over 3 of 3 matched
 builtin inductor latency: geomean 0.91x (95 % 0.89–0.93) over 2 of 3 matched; removed: lstm
-not judged: calls_captured (6); --all shows other statistics, --metrics and --where 'phase=…' what they name
+not judged: calls_captured (6); show them with --all, --metrics or --where 'phase=…'
 """  # noqa: E501
 DOCUMENT = """\
 ## main → branch

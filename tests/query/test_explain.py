@@ -149,8 +149,8 @@ def test_a_case_without_a_number_is_explained_by_its_end(ask: Callable[..., Resu
         (["mlp", "--run", "r-2"], "no run 'r-2'"),
         (["geomean", "--backend", "inducter"], "no backend 'inducter' in run r-1. Nearest: 'inductor'"),
         (["a", "b"], "bench explain CASE"),
-        (["a", "b", "c", "--run", "r-1"], "--run goes with a case alone"),
-        (["geomean", "--metric", "latency"], "--metric goes with two sides"),
+        (["a", "b", "c", "--run", "r-1"], "--run works only with a single case"),
+        (["geomean", "--metric", "latency"], "--metric works only with two sides"),
     ],
 )
 def test_a_mistake_is_answered_with_the_cure(ask: Callable[..., Result], arguments: list[str], message: str) -> None:

@@ -111,7 +111,7 @@ def test_all_runs_of_both_sides_are_explained_if_asked(
     newest, every = bench(*words).stdout, bench(*words, "--all-runs").stdout
 
     assert ", and 1 more" not in newest and ", and 1 more" in every
-    assert "goes with two sides" in str(bench("explain", "mlp", "--all-runs").exception)
+    assert "works only with two sides" in str(bench("explain", "mlp", "--all-runs").exception)
 
 
 def test_the_mean_of_two_sides_is_that_of_its_cases(sides: Any) -> None:

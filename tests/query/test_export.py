@@ -157,7 +157,7 @@ def test_google_benchmark_compares_it() -> None:
     assert changes(old, new) == {"test_a[8]": pytest.approx([0.1, 0.0])}
     (failed,) = [entry for entry in new["benchmarks"] if "error_occurred" in entry]
     assert (failed["name"], failed["error_message"], failed["iterations"]) == ("broken", "too big", 0)
-    assert left == ["2 cpu_time unknown: it repeats real_time, for compare.py reads both, in that many entries"]
+    assert left == ["2 entries whose unknown cpu_time repeats real_time, because compare.py reads both"]
 
 
 def test_hyperfine_has_exit_codes_for_failures() -> None:
@@ -219,8 +219,8 @@ def test_github_action_benchmark_draws_it() -> None:
             assert commit["committer"]["username"] == ""
             assert entry["tool"] in ("customSmallerIsBetter", "customBiggerIsBetter")
     assert left == [
-        "2 values of which the median stands there",
-        "1 commits unknown: the tool needs one, and the run stands there",
+        "2 values written as their median",
+        "1 commits unknown: the tool needs one, so the run's id is written",
         "1 values without a direction of better (loss)",
     ]
 

@@ -254,7 +254,7 @@ def test_progress_is_told_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
             UnknownName,
             "no suite 'z' in history_series. ",
         ),
-        (("--summary", "--models", "mlp"), BenchError, "--summary is of all models"),
+        (("--summary", "--models", "mlp"), BenchError, "--summary covers all models"),
         (("--fdr", "0"), BenchError, "not a share between 0 and 1"),
     ],
 )

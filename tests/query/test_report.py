@@ -149,7 +149,7 @@ def test_a_first_run_is_neither() -> None:
     found = asked(*day(0))
 
     assert found.document.good is None
-    assert "beside" not in dict(found.document.facts)
+    assert "compared with" not in dict(found.document.facts)
     assert "changes" not in {each.key for each in found.document.sections}
 
 
@@ -158,8 +158,8 @@ def test_any_two_runs_can_be_set_beside_each_other() -> None:
     """The one before unless another is named."""
     events = [*WEEK, *day(8, factor=1.3)]
 
-    assert dict(asked(*events).document.facts)["beside"] == "day-07"
-    assert dict(asked(*events, against="day-02").document.facts)["beside"] == "day-02"
+    assert dict(asked(*events).document.facts)["compared with"] == "day-07"
+    assert dict(asked(*events, against="day-02").document.facts)["compared with"] == "day-02"
 
 
 def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
@@ -211,7 +211,7 @@ def test_a_run_is_set_beside_the_newest_that_measured_the_same() -> None:
     ]  # fmt: skip
     events = [*of("same", 1), *between, *of("own", 9)]
 
-    assert dict(asked(*events).document.facts)["beside"] == "same"
+    assert dict(asked(*events).document.facts)["compared with"] == "same"
 
 
 def night(first: int, *models: str) -> list[Event]:
@@ -230,7 +230,7 @@ def test_parts_of_a_night_are_not_set_beside_each_other() -> None:
     """The run before is of another night, and the report names all parts of its own."""
     facts = dict(asked(*day(0), *night(1, "bert", "gpt")).document.facts)
 
-    assert facts["beside"] == "day-00"
+    assert facts["compared with"] == "day-00"
     assert facts["parts"] == "day-01, day-02"
     assert "parts" not in dict(asked(*WEEK).document.facts)
 

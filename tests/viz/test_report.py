@@ -45,9 +45,9 @@ def test_two_runs_stand_side_by_side(store: Path) -> None:
     found = report(store, "aaaa-2", "aaaa-1")
 
     assert found.stdout.startswith("## aaaa-2 → aaaa-1\n\n⚪ **no change found; 0 the same, 9 unsure**\n")
-    assert "beside `aaaa-2`" in found.stdout
+    assert "compared with `aaaa-2`" in found.stdout
     assert "want a run, or two" in str(report(store, "a", "b", "c").exception)
-    assert "--all-runs goes with two sides" in str(report(store, "main", "--all-runs").exception)
+    assert "--all-runs works only with two sides" in str(report(store, "main", "--all-runs").exception)
 
 
 def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> None:

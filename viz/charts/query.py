@@ -85,7 +85,7 @@ def draw(
                 f"{columns.y!r} holds no numbers, so only bars can show it. Leave out --kind, or swap --x and --y."
             )
         if log_x and (kind == "bars" or columns.x_kind != "number"):
-            raise BenchError(f"{columns.x!r} has no logarithmic axis here: it holds no numbers, or stands beside bars.")
+            raise BenchError(f"{columns.x!r} has no logarithmic axis: it holds no numbers, or bars are drawn.")
         if kind == "bars":
             rows, counts, sql = answer.first(columns, MOST_BARS, MOST_SERIES, log_y=log_y)
         else:

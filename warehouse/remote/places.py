@@ -302,7 +302,7 @@ def _check(path: Path, name: str) -> None:
 
 def _agree(digest: str, name: str, where: str, cure: str = "Restore it from a copy.") -> None:
     if not digest.startswith(digest_of(name) or ""):
-        raise Damaged(f"{where} is damaged: its content is not what its name says. {cure}")
+        raise Damaged(f"{where} is damaged: its content does not match the checksum in its name. {cure}")
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

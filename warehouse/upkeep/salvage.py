@@ -34,7 +34,7 @@ def salvage(file: LogFile, folder: Path) -> tuple[LogFile, str] | None:
 
 def _salvage(data: mmap.mmap, there: Path, digest: str) -> str | None:
     """A sentence on what is lost; None if nothing can be kept."""
-    whole = "no row is lost, because what is damaged stands in it twice"
+    whole = "no row is lost, because the damaged part is stored twice"
     found = read_row_groups(data)
     if found is None:  # then it is the damage, or not alone
         footer = data[-_footer_bytes(data) :]

@@ -62,7 +62,7 @@ def _check_files(log: EventLog, checked: Checked) -> None:
         checked.files += 1
         if sha256(file.path)[:16] != file.digest:
             checked.problems[file.name] = (
-                f"{file.path} is damaged: its content is not what its name says. Restore it from a copy; "
+                f"{file.path} is damaged: its content does not match the checksum in its name. Restore it from a copy; "
                 "`bench store rebuild` then loads it."
             )
         elif file.name not in counted:

@@ -25,7 +25,7 @@ def without_compiler(device: str) -> str | None:
     import torch
 
     if torch.version.hip is None and (found := torch.cuda.get_device_capability(device)) < CAPABILITY:
-        return f"triton compiles for GPUs of compute capability 7.0 and up, and this one has {found[0]}.{found[1]}"
+        return f"triton compiles for GPUs of compute capability 7.0 and up; this one has {found[0]}.{found[1]}"
     return None
 
 

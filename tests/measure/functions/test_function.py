@@ -238,7 +238,7 @@ def test_an_async_setup_is_awaited_in_the_loop_of_the_calls() -> None:
 
 def test_what_cannot_be_copied_cannot_be_checked() -> None:
     """Which is no fault of the function: the cure is said."""
-    with pytest.raises(BenchError, match=r"cannot be copied, to be checked: .*\. Leave out --check"):
+    with pytest.raises(BenchError, match=r"cannot be copied for --check: .*\. Leave out --check"):
         program("make", checked=True, n=1).keep(threading.Lock())
 
 

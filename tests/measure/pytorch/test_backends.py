@@ -77,12 +77,12 @@ def test_what_a_gpu_lacks_is_a_skip_with_its_cure(large_gpu: SimpleNamespace, mo
     assert [backend(name).missing("cuda:0") for name in names] == [None] * 4
 
     large_gpu.multi_processor_count = 40
-    assert "68 multiprocessors and more, and this one has 40" in str(backend("inductor-max-autotune").missing("cuda:0"))
+    assert "68 multiprocessors and more; this one has 40" in str(backend("inductor-max-autotune").missing("cuda:0"))
     assert backend("inductor").missing("cuda:0") is None
     large_gpu.header.unlink()
     assert "CUDA_HOME" in str(backend("aotinductor").missing("cuda:0"))
     large_gpu.capability = (6, 1)
-    assert "7.0 and up, and this one has 6.1" in str(backend("inductor").missing("cuda:0"))
+    assert "7.0 and up; this one has 6.1" in str(backend("inductor").missing("cuda:0"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "triton" else "there")
     assert "pip install triton" in str(backend("inductor").missing("cuda:0"))
     monkeypatch.setattr("shutil.which", lambda name: None)

@@ -195,13 +195,13 @@ def test_two_commands_of_one_file_read_in_place() -> None:
     assert [(row["name"], round(float(row["ratio"]), 3), row["verdict"]) for row in rows] == [
         ("find -name 'a' → fd a", 3, "FASTER")
     ]
-    assert "both sides are of the same runs" in said and not Path(".bench").exists()
+    assert "both sides come from the same runs" in said and not Path(".bench").exists()
 
 
 def test_options_that_do_not_go_together() -> None:
     """--runs without --by, and --slo with it."""
     for arguments, said in (
-        (["--runs", "x"], "--runs goes with --by"),
+        (["--runs", "x"], "--runs works only with --by"),
         (["--by", "name", "--slo", "ttft=1"], "--slo compares"),
     ):
         result = CliRunner().invoke(cli, ["compare", "a", "b", *arguments])
