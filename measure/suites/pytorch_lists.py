@@ -9,8 +9,8 @@ from typing import Any
 
 Exceptions = dict[str, dict[str, Any]]  # condition -> what is measured otherwise, see Model
 
-# common.py at 00391a7, BENCHMARK_USE_SGD: with Adam, eager's results vary from run to run, pytorch issue 115966. Its list CI_USE_SGD,
-# of models that Adam's state is too large for on one machine, is left out.
+# common.py at 00391a7, BENCHMARK_USE_SGD: with Adam, eager's results vary from run to run, pytorch issue 115966. Its list
+# CI_USE_SGD, of models that Adam's state is too large for on one machine, is left out.
 SGD = (
     "BERT_pytorch", "LearningToPaint", "alexnet", "dcgan", "demucs", "densenet121", "dlrm", "fastNLP_Bert", "mobilenet_v2",
     "phlippe_densenet", "phlippe_resnet", "pytorch_stargan", "resnet18", "shufflenet_v2_x1_0", "speech_transformer",
