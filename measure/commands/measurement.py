@@ -241,7 +241,10 @@ class CommandMeasurement:
         if loads and not problem:
             problem = loads.load(files, result.side, result.site.revision)
         if problem:
-            self._failed(result, phase, "fail_to_run", problem)
+            tail = ran.stderr_tail
+            last = next((line for line in reversed(tail.splitlines()) if line.strip()), "")
+            reason = f"{problem}: {last}" if last else problem
+            self._failed(result, phase, "fail_to_run", reason, stderr_tail=tail or None)
             return
         result.running = 0
         case.memory(ran.seen_bytes, phase=phase, error_bound_bytes=ran.peak_bytes - ran.seen_bytes or None)

@@ -46,12 +46,18 @@ class Ran:
         """Return whether the run failed; exit codes in `fine` do not count as failures, None allows all of them."""
         return self.timed_out or self.code < 0 or (fine is not None and self.code not in fine)
 
+    @property
+    def stderr_tail(self) -> str:
+        """The end of what it wrote to stderr, as text."""
+        from ..engine.messages import clean
+
+        return clean(self.stderr.decode("utf-8", "replace"))
+
     def ending(self, timeout_s: float | None) -> tuple[str, str, dict[str, Any]]:
         """Status, reason and details of the outcome of a failed run."""
-        from ..engine.messages import clean
         from ..engine.runner import End  # slow to import, and seldom needed
 
-        tail = clean(self.stderr.decode("utf-8", "replace"))
+        tail = self.stderr_tail
         end = End(
             exit_code=self.code if self.code >= 0 and not self.timed_out else None,
             signal=-self.code if self.code < 0 and not self.timed_out else None,

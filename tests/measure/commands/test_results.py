@@ -84,6 +84,7 @@ def test_parameters_have_their_place_in_the_names_of_files() -> None:
     ("command", "reason"),
     [
         ("true", "wrote no out.json"),
+        ("sh -c 'echo full disk >&2'", "wrote no out.json: full disk"),
         ("sh -c 'exit 3'", "exit code 3"),
         ("sh -c 'echo so it is > out.json'", "wrote what cannot be read: nothing in "),
     ],
