@@ -21,6 +21,7 @@ from .query.explain.command import Plan
 from .query.question import Asker, Question, documentation_of, signature_of
 from .query.regression.command import Regressions
 from .query.relation import Relation
+from .query.why.command import Why
 from .warehouse.console.numbers import counted
 from .warehouse.console.tables import html_table, text_table
 from .warehouse.database import Warehouse
@@ -249,6 +250,8 @@ class OpenStore:
         with Warehouse.open(self.store) as warehouse:
             found = explain(warehouse, names, run=run, backend=backend, metric=metric, all_runs=all_runs)
         return ExplainedFigure(self.store, found)
+
+    why = ask(Why)
 
     plan = ask(Plan)
 

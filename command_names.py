@@ -10,6 +10,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sql": (".query.command", "sql", "Ask the warehouse anything, read-only."),
     "views": (".query.command", "views", "What can be asked: the views and tables with their columns."),
     "explain": (".query.explain.command", "explain", "Trace a figure to its SQL, samples and files."),
+    "why": (".query.why.command", "why", "Why it is slower: parts that add up to the difference."),
     "cost-model": (".query.cost.command", "cost_model", "Fit what a scheduler step costs by its tokens."),
     "compare": (".query.comparison.command", "compare", "Compare two sides case by case, with verdicts."),
     "speedups": (".query.command", "speedups", "Every backend against its baseline, with intervals."),
@@ -39,7 +40,7 @@ WANTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
         (("explain", "cost-model"), "Where a figure comes from; what a scheduler step costs."),
     ),
     "judge": (
-        (("compare",), ""), (("speedups",), ""), (("regressions",), ""), (("history",), ""),
+        (("compare",), ""), (("why",), ""), (("speedups",), ""), (("regressions",), ""), (("history",), ""),
         (("bisect", "ci"), "Find the commit that did it; compare HEAD with its merge base."),
         (("env-diff", "plan"), "How environments differ; how many runs it takes."),
     ),
@@ -87,6 +88,6 @@ OTHER_NAMES = {
     "load": "ingest", "add": "ingest", "query": "sql", "select": "sql", "ask": "sql", "ls": "list", "status": "show",
     "log": "list runs", "diff": "compare", "cmp": "compare", "run": "measure", "bench": "measure", "time": "measure",
     "check": "store verify", "fsck": "store verify", "gc": "store compact", "vacuum": "store compact", "copy": "store sync",
-    "push": "store sync", "pull": "store sync", "tables": "views", "schema": "views", "trend": "history", "why": "explain",
+    "push": "store sync", "pull": "store sync", "tables": "views", "schema": "views", "trend": "history", "because": "why",
     "env": "settings", "config": "settings", "init": "ingest", "cat": "show", "results": "show",
 }  # fmt: skip

@@ -14,6 +14,7 @@ from ..query.comparison.compare import VERDICTS
 from ..query.explain.command import EnvironmentDifference, Plan
 from ..query.question import Question
 from ..query.regression.command import Regressions
+from ..query.why.command import Why
 from ..sql import ViewColumn
 
 _FROM = re.compile(r"from (\w+): (.+)")
@@ -63,7 +64,7 @@ ANSWERS = {
     "explain": _of(*(f"explain ({kind})" for kind in (
         "samples", "values", "memory", "steps", "outcomes", "mean of a run", "mean of two sides"
     ))),
-    **_asked(EnvironmentDifference, Plan),
+    **_asked(EnvironmentDifference, Plan, Why),
     "cost-model": _of("cost-model"),
     "cost-model --line": _of("cost-model --line"),
     "cost-model --by phase": _of("cost-model --by phase"),

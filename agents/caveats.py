@@ -17,6 +17,7 @@ from ..warehouse.console.tables import escape
 if TYPE_CHECKING:
     from ..api import Verdicts
     from ..query.change.history import History
+    from ..query.why.parts import Decomposition
 
 Row = Mapping[str, Any]
 Told = tuple[Sequence[str], Sequence[Row], Sequence[str]]  # sentences, rows and doubts of an answer
@@ -161,6 +162,13 @@ def of_history(asked: Question[Any], found: "Verdicts[History]") -> Told:
     short = len(found.result.series) - found.result.judged
     few = f"{short} of {len(found.result.series)} series have too few runs to tell a change from chance"
     return [f"changes: {counts(found.rows)}", *found.sentences], shown, [*unsure(found.rows), *([few] if short else [])]
+
+
+def of_why(asked: Question[Any], found: "Verdicts[Decomposition]") -> Told:
+    """What an agent is told of `why`."""
+    within = sum(not part.is_beyond_noise for part in found.result.parts)
+    doubts = [f"{counted(within, 'part')} of {len(found.result.parts)} within noise: an interval on both sides of 0"]
+    return found.sentences, found.rows, [*doubts, NO_VERDICT] if within else [NO_VERDICT]
 
 
 def of_plan(asked: Plan, found: "Verdicts[list[Row]]") -> Told:

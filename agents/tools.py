@@ -19,6 +19,7 @@ from ..query.explain.command import Plan
 from ..query.limited import QuestionLimits, limited, settings
 from ..query.question import Question, fields_of, tool_signature_of
 from ..query.regression.command import Regressions
+from ..query.why.command import Why
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import escape, json_value
 from ..warehouse.database import Warehouse
@@ -147,6 +148,8 @@ class Questions:
             doubt=[*doubts, caveats.ROWS_ARE_DATA],
             text=_cut(repr(found), MOST_DOCUMENT),
         )
+
+    why = tool(Why, caveats.of_why)
 
     plan = tool(Plan, caveats.of_plan)
 

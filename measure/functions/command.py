@@ -113,14 +113,16 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 @with_option
 @rounds_option
 @click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each.")
+@click.option("--lines", is_flag=True,
+              help="Sample at which lines a call spends its time, in more processes: bench why tells what changed.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the order of samples.")
 @lock_option
 @run_options()
 def command(
     functions: tuple[str, ...], arguments: dict[str, Any], parameters: dict[str, list[Any]], setup: str, check: bool,
     name: str | None, text: str, processes: int | None, precision: float, budget_s: float, repeat: int | None,
-    timeout_s: float, counting: str | None, revisions: tuple[str, ...], packages: tuple[str, ...], rounds: int,
-    prepare: str | None, seed: int, lock: str, sample: float | None, config: str | None,
+    timeout_s: float, counting: str | None, lines: bool, revisions: tuple[str, ...], packages: tuple[str, ...],
+    rounds: int, prepare: str | None, seed: int, lock: str, sample: float | None, config: str | None,
     tags: dict[str, str], fmt: str, store: Store,
 ) -> int:  # fmt: skip
     """Measure functions: time and memory of a call; several against the first.
@@ -169,24 +171,25 @@ def command(
     )  # fmt: skip
     program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
     if sides:
-        if counting:
-            raise BenchError(f"--instructions counts those of the present folder: leave out {sides.option}")
+        if counting or lines:
+            raise BenchError(f"--instructions and --lines look at the present folder: leave out {sides.option}")
         if prepare and packages:
             raise BenchError("--prepare builds a revision: packages of --with are installed as they are")
         wanted = RevisionsRequest("function", sides, rounds, prepare, store, config, tags, lock, fmt)
         return measure_revisions(plan * each, settings, program, wanted)
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
-        failed, watch, counts = 0, ProgressLines(), list[str]()
+        failed, watch, said = 0, ProgressLines(), list[str]()
         try:
             runner = Runner(run, settings, program=program, watch=watch)
             more = () if processes or repeat else further(plan, runner, precision=precision, budget_s=budget_s)
             failed = runner.measure(plan * (processes or LEAST), more)
-            counts = list(_counts(run, runner, plan, counting, timeout_s)) if counting else []
+            said = list(_counts(run, runner, plan, counting, timeout_s)) if counting else []
+            said += _lines(run, runner, plan, timeout_s) if lines else []
         except KeyboardInterrupt:
             run.close("interrupted", "Ctrl-C")
     watch.close()
     _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
-    for sentence in counts:
+    for sentence in said:
         talk(sentence)
     recorded(run)
     return Exit.FAILED if failed else Exit.OK
@@ -217,6 +220,26 @@ def _counts(run: "Run", runner: "Runner", plan: list[Workload], kind: str, timeo
             first = first or counts
     for reason in sorted(reasons):
         yield f"instructions were not counted: {escape(reason)}"
+
+
+def _lines(run: "Run", runner: "Runner", plan: list[Workload], timeout_s: float) -> Iterator[str]:
+    """Record at which lines each function that did not fail spends its time; say why where that is not known."""
+    from .apart import NoAnswer
+    from .line_times import METRIC, line_shares
+
+    for workload, function in ((each, function) for each in plan for function in each.backends):
+        if runner.has_failed(workload, function):
+            continue
+        progress(f"{escape(function)}: sampling lines")
+        try:
+            shares = line_shares(workload, function, timeout_s)
+        except NoAnswer as error:
+            yield f"{escape(function)}: lines were not sampled: {escape(str(error))}"
+            continue
+        case = run.case(**workload.axes(function), announce=False)
+        for line, values in shares.items():
+            for share in values:
+                case.metric(METRIC, share, unit="ratio", phase="steady", text=line.place)
 
 
 def _chosen(groups: list[Group], text: str) -> list[Group]:

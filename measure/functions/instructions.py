@@ -8,21 +8,19 @@ what was executed between them.
 """
 
 import gc
-import json
+import itertools
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from ..engine.messages import first_line
-from ..engine.workload import Job, Settings, Workload
+from ..engine.workload import Workload
 from ..system.instructions import CALLGRIND, CannotCount, InstructionCounter, under_callgrind
 from ..system.own_process import own_command
-from .program import Calls, FunctionProgram
+from .apart import NoAnswer, answer, ask
+from .program import Calls
 
 COUNTS = 3  # of each function
 MANY = 20_000_000  # instructions counted together; by their number, as time would choose other calls on a busy machine
@@ -40,29 +38,15 @@ def instructions_of(workload: Workload, backend: str, kind: str, timeout_s: floa
     Raises:
         CannotCount: They cannot be counted so here, or the function fails.
     """
-    narrowed = replace(workload, backends=(backend,), baseline=backend)
-    job = Job(run_id="", store="", process=0, workload=narrowed, settings=Settings(), program="")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         profile = os.path.join(folder, CALLGRIND)
         words = own_command(__name__, kind, profile)
         if kind == CALLGRIND:
             words = list(under_callgrind(words, f"--dump-before={MARK}", "--dump-line=no", profile=profile))
         try:
-            done = subprocess.run(
-                words, input=json.dumps(job.to_dict()) + "\n", capture_output=True, text=True, errors="replace",
-                timeout=timeout_s, env={**os.environ, "PYTHONHASHSEED": "0"},
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise CannotCount(
-                f"counting takes longer than the {timeout_s:g} s allowed: give a longer --timeout"
-            ) from None
-    if not done.stdout:
-        raise CannotCount(f"the process that counts ended with {done.returncode}")
-    answer = json.loads(done.stdout)
-    if answer["reason"] is not None:
-        raise CannotCount(answer["reason"])
-    counts: list[float] = answer["counts"]
-    return counts
+            return ask(words, workload, backend, timeout_s, doing="counting", environment={"PYTHONHASHSEED": "0"})
+        except NoAnswer as error:
+            raise CannotCount(str(error)) from None
 
 
 def counts_of(call: Calls, count: Count) -> Iterator[float]:
@@ -126,20 +110,14 @@ def _by_callgrind(profile: Path) -> Count:
 def main() -> None:
     """In that process: answer the job on stdin."""
     kind, profile = sys.argv[1:]
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the function prints is no answer
-    job = Job.from_dict(json.loads(sys.stdin.readline()))
-    counts, reason = list[float](), None
-    try:
+
+    def look(prepare: Callable[[], Calls]) -> Iterator[float]:
         count = counter_of(kind, Path(profile))  # before anything starts a thread, which is counted then
-        call = FunctionProgram(job.workload, job.settings).prepare(job.workload.baseline)
+        call = prepare()
         gc.disable()
-        for _, found in zip(range(COUNTS), counts_of(call, count), strict=False):
-            counts.append(found)
-    except Exception as error:
-        reason = first_line(str(error)) or type(error).__name__
-    json.dump({"counts": counts, "reason": reason}, answers)
-    answers.flush()
+        yield from itertools.islice(counts_of(call, count), COUNTS)
+
+    answer(look)
 
 
 if __name__ == "__main__":

@@ -166,6 +166,7 @@ class Compare(Question["Comparison"]):
             yield sides
 
     def _compared(self, warehouse: "Warehouse", asker: Asker, sides: "tuple[Side, Side]") -> "Reply[Comparison]":
+        from ..why.next_question import next_question
         from .compare import compare, exit_code
 
         where = {"suite": self.suites, "backend": self.backends, "name": self.models, **(self.where or {})}
@@ -175,6 +176,8 @@ class Compare(Question["Comparison"]):
         reply = reply_of(found, everything=self.everything)
         if not reply.columns:
             return replace(reply, nothing=self._nothing())
+        if self.by is None:
+            reply = replace(reply, hints=lambda: next_question(warehouse, found, all_runs=self.all_runs))
         return replace(reply, exit_code=exit_code(found, likely=self.fail_on == "likely")) if self.fail_on else reply
 
     def _nothing(self) -> NothingToShow:

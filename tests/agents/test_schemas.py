@@ -35,6 +35,7 @@ TYPED = {
     "views NAME": ["views", "comparisons"],
     "speedups": ["speedups"],
     "compare": ["compare", "base", "candidate"],
+    "why": ["why", "base", "candidate", "geomean"],
     "regressions": ["regressions", "night-10"],
     "history": ["history"],
     "history --all": ["history", "mlp", "--all"],

@@ -32,6 +32,19 @@ def everything() -> Iterator[Event]:
     yield from _on_gpu(rng)
     yield from _searched()
     yield from _exported()
+    yield from _sampled()
+
+
+def _sampled() -> Iterator[Event]:
+    """Lines of a function in three processes, and what is no line."""
+    for run_id in ("main-8", "fuse-8"):
+        of = case("work:score", run_id, suite="function", backend="work:score")
+        yield of
+        for number, text in ((3, "return sorted(x)"), (0, "")):
+            place = _json({"file": "work.py", "function": "score" if number else "", "line": number, "text": text})
+            for share in (0.5, 0.25, 0.75):
+                yield metric(of, "line_time", share, unit="ratio", phase="steady", original_value=place)
+        yield metric(of, "line_time", 0.5, original_value="no line")
 
 
 def _environments() -> Iterator[Event]:

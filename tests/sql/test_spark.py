@@ -45,6 +45,8 @@ ARGUMENTS = {
     "serving_comparisons": "['served-0', 'served-1', 'served-2'], ['served-3', 'served-4', 'served-5'], ttft := 70",
     "environment_differences": "['main-6', 'main-5'], ['fuse-4', 'main-2']",
     "run_repeats": "'main-8'",
+    "step_bins": "['steps-A']",
+    "line_time_sides": "['main-8'], ['fuse-8']",
     "suite_shifts": "['main-8', 'main-7']",
 }
 DERIVED = [view for view in (sql.tables() | sql.views()).values() if view.columns]

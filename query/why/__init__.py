@@ -1,0 +1,1 @@
+"""Why a case is slower: parts that add up to the difference."""

@@ -1,0 +1,99 @@
+"""`bench why`: the parts of a difference."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from ...warehouse.console.completion import complete
+from ...warehouse.console.declared import Option, Positional, Surface
+from ...warehouse.console.numbers import amount
+from ...warehouse.console.tables import escape
+from ..question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
+from .parts import Decomposition, folded
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+HEADINGS = ("part", "base", "candidate", "difference", "95 %", "share", "where")
+
+
+@dataclass(frozen=True, slots=True)
+class Why(Question[Decomposition]):
+    """Say why a case is slower: parts that add up to the difference, the largest first.
+
+    Parts are the lines of a function that `bench measure function --lines` sampled; the bins of scheduler steps, what their
+    steps cost apart from how many there are; and the cases of a geometric mean. Each has its interval; what no part
+    explains is unattributed, and has one, too. CASE is a case, `step` or `geomean`. If left out, it is the steps of a
+    scheduler, the only case, or the mean of all cases.
+
+    \b
+        bench why main my-branch work:score
+        bench why A B step --all-runs
+        bench why main my-branch geomean --format json
+    """
+
+    name = "why"
+    views: ClassVar = {"": "why"}
+    for_agents = """Say why a case is slower: parts that add up to the difference of two sides, each with its interval.
+
+        `case` is a case, `step` (scheduler steps) or `geomean`; without it the steps, the only case, or the mean of all.
+        """
+
+    base: Annotated[str, Positional("The side to compare with.", shell_complete=complete)]
+    candidate: Annotated[str, Positional("The side under judgement.", shell_complete=complete)]
+    case: Annotated[
+        str | None, Positional("Case to take apart, `step` or `geomean`.", required=False, shell_complete=complete)
+    ] = None
+    _: KW_ONLY
+    metric: Annotated[str | None, Option("Metric to take apart; the time if left out.")] = None
+    backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None
+    everything: Annotated[
+        bool, Option("Show every part; else those within noise are one row.", "--all", on=Surface.COMMAND)
+    ] = False
+    all_runs: AllRuns = False
+
+    def places(self) -> Sequence[str]:
+        """Both sides."""
+        return (self.base, self.candidate)
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[Decomposition]:
+        """One row: the difference with its parts."""
+        from ..comparison.sides import find_sides
+        from .why import why
+
+        sides = find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
+        found = why(warehouse, sides, self.case, metric=self.metric, backend=self.backend)
+        document = found.document()
+        return Reply(
+            result=found,
+            columns=list(document),
+            rows=[document],
+            table=lambda: PeopleTable(
+                HEADINGS, [*cells(found, everything=self.everything)], spare=("base", "candidate")
+            ),
+            sentences=lambda: found.notes,
+        )
+
+
+def cells(found: Decomposition, *, everything: bool = False) -> Iterator[list[str]]:
+    """The rows of HEADINGS: parts, what is unattributed, and the whole."""
+    parts = list(found.parts) if everything else folded(found.parts)
+    for part in (*parts, found.unattributed, found.whole):
+        bounds = [_signed(end, found.unit) for end in (part.low, part.high) if end is not None]
+        share = f"{100 * part.difference / found.whole.difference:.0f} %" if found.whole.difference else "–"
+        yield [
+            escape(part.name), _shown(part.base, found.unit), _shown(part.candidate, found.unit),
+            _signed(part.difference, found.unit), " to ".join(bounds) or "–", share,
+            escape(f"{part.file}:{part.line}") if part.file else "",
+        ]  # fmt: skip
+
+
+def _shown(value: float | None, unit: str) -> str:
+    return "–" if value is None else amount(value, unit)
+
+
+def _signed(value: float, unit: str) -> str:
+    return f"{'−' if value < 0 else '+'}{amount(abs(value), unit)}"
+
+
+why = command_of(Why)

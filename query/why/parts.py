@@ -1,0 +1,94 @@
+"""A difference and its parts: what they are, and that they add up."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+OTHER = "other"  # how a row of folded parts begins
+
+
+@dataclass(frozen=True, slots=True)
+class DifferencePart:
+    """One part of a difference, all in the unit of the case; `base` and `candidate` are None where the part has no such value.
+
+    `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known.
+    """
+
+    name: str
+    base: float | None
+    candidate: float | None
+    difference: float
+    low: float | None
+    high: float | None
+    file: str = ""
+    line: int = 0
+
+    @property
+    def is_beyond_noise(self) -> bool:
+        """Whether its interval lies on one side of 0."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """The difference of a case between two sides, and its parts, the largest first.
+
+    The parts and `unattributed` add up to `whole.difference`. `notes` are sentences on how the parts were taken.
+    """
+
+    unit: str
+    whole: DifferencePart
+    parts: Sequence[DifferencePart]
+    unattributed: DifferencePart
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def document(self) -> dict[str, Any]:
+        """As plain values, for programs."""
+        return {
+            "case": self.whole.name, "unit": self.unit, "base": self.whole.base, "candidate": self.whole.candidate,
+            "difference": self.whole.difference, "low": self.whole.low, "high": self.whole.high,
+            "parts": [
+                {"name": part.name, "file": part.file or None, "line": part.line or None, "base": part.base,
+                 "candidate": part.candidate, "difference": part.difference, "low": part.low, "high": part.high}
+                for part in self.parts
+            ],
+            "unattributed": {name: getattr(self.unattributed, name) for name in ("difference", "low", "high")},
+            "notes": [*self.notes],
+        }  # fmt: skip
+
+
+def part_of(
+    name: str, base: float, candidate: float, error: float | None, *, file: str = "", line: int = 0
+) -> DifferencePart:
+    """A part with a value on both sides; `error` is the half-width of the 95 % interval of its difference."""
+    difference = candidate - base
+    return DifferencePart(name, base, candidate, difference, *ends(difference, error), file, line)
+
+
+def ends(value: float, error: float | None) -> tuple[float | None, float | None]:
+    """The ends of an interval; None where the error is not known."""
+    return (None, None) if error is None or math.isnan(error) else (value - error, value + error)
+
+
+def decomposed(
+    unit: str, whole: DifferencePart, parts: Iterable[DifferencePart], *, error: float | None, notes: Sequence[str] = ()
+) -> Decomposition:
+    """A difference with its parts in order, and what they leave; `error` is the half-width of the interval of what is left."""
+    ordered = sorted(parts, key=lambda part: (-abs(part.difference), part.name))
+    left = whole.difference - math.fsum(part.difference for part in ordered)
+    return Decomposition(
+        unit, whole, ordered, DifferencePart("unattributed", None, None, left, *ends(left, error)), notes
+    )
+
+
+def folded(parts: Sequence[DifferencePart]) -> list[DifferencePart]:
+    """The parts beyond noise, and one row for all others."""
+    shown = [part for part in parts if part.is_beyond_noise]
+    others = [part for part in parts if not part.is_beyond_noise]
+    if len(others) < 2:
+        return list(parts)
+    widths = [part.high - part.difference for part in others if part.high is not None]
+    total = math.fsum(part.difference for part in others)
+    error = math.sqrt(math.fsum(width * width for width in widths)) if len(widths) == len(others) else None
+    return [*shown, DifferencePart(f"{len(others)} {OTHER} parts", None, None, total, *ends(total, error))]

@@ -1,0 +1,96 @@
+"""The question `why`: the case that is meant, and the first source that has parts of its difference."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...warehouse.errors import BenchError, NothingToShow, UnknownName
+from ..comparison.compare import Row, compare
+from ..comparison.sides import Side
+from .parts import Decomposition
+from .sources import SOURCES, by_case, label
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+GEOMEAN, STEP = "geomean", "step"
+HOW = {
+    "function": "bench measure function … --lines records at which lines a call spends its time",
+    "scheduler": "its steps say no tokens",
+}
+
+
+def why(
+    warehouse: "Warehouse",
+    sides: tuple[Side, Side],
+    name: str | None = None,
+    *,
+    metric: str | None = None,
+    backend: str | None = None,
+) -> Decomposition:
+    """The difference of a case between two sides, in parts that add up to it.
+
+    Args:
+        warehouse: Where to look.
+        sides: Base and candidate.
+        name: A case or the beginning of its id; `step` for the mean of all scheduler steps, `geomean` for the mean of all cases.
+            If left out, the only case of that metric, else the mean.
+        metric: What was measured; the time, if left out.
+        backend: Backend, where the case has several.
+
+    Raises:
+        UnknownName: There is no such case or backend on both sides.
+        BenchError: Several cases answer to the name.
+        NothingToShow: No parts of it are recorded on both sides.
+    """
+    where = {"metric": [metric]} if metric else {}
+    found = compare(warehouse, *sides, where=where)
+    rows = found.rows if metric else [row for row in found.rows if _is_time(row)]
+    whole = [row for row in rows if row["ratio"] is not None]
+    if not whole:
+        raise NothingToShow(f"{sides[0].name} and {sides[1].name} have no {metric or 'time'} of a case in common")
+    chosen = _chosen(whole, name, backend)
+    if chosen is None:
+        parts = by_case([row for row in rows if backend in (None, row["backend"])])
+        if parts is None:
+            raise NothingToShow("fewer than two cases have a ratio: name the case")
+        return parts
+    for source in SOURCES:
+        if (parts := source(warehouse, sides, chosen)) is not None:
+            return parts
+    how = HOW.get(chosen["suite"], "so far lines of functions, scheduler steps and geometric means have parts")
+    raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how}")
+
+
+def _is_time(row: Row) -> bool:
+    return row["metric"] in ("latency", "model_run_mean")
+
+
+def _chosen(rows: Sequence[Row], name: str | None, backend: str | None) -> Row | None:
+    """The case that is meant; None for the mean of all."""
+    if name == GEOMEAN:
+        return None
+    steps = [row for row in rows if is_all_steps(row)]
+    if name == STEP or (name is None and steps):
+        named = steps
+    elif name is None:
+        if len(rows) > 1:
+            return None
+        named = [*rows]
+    else:
+        named = [row for row in rows if row["name"] == name or row["case_id"].startswith(name)]
+    if not named:
+        raise UnknownName("case", name or STEP, {row["name"] for row in rows} | {GEOMEAN}, where="both sides")
+    if backend is not None:
+        chosen = [row for row in named if row["backend"] == backend]
+        if not chosen:
+            raise UnknownName("backend", backend, {row["backend"] for row in named if row["backend"]}, where="the case")
+        named = chosen
+    if len(named) > 1:
+        listed = "\n".join(f"  {row['case_id']}  {label(row)}, {row['metric']}" for row in named[:16])
+        raise BenchError(f"{len(named)} cases are called {name!r}. Name one by its id, or give --backend:\n{listed}")
+    return named[0]
+
+
+def is_all_steps(row: Row) -> bool:
+    """Whether it is the mean of all scheduler steps."""
+    return bool(row["suite"] == "scheduler" and row["metric"].endswith("_mean"))

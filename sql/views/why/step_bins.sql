@@ -1,0 +1,63 @@
+-- One row per bin of scheduled tokens × time of a step, over all steps of some runs: how many steps it has and what they take.
+-- Mean times, for they add up: the mean of all steps is the sum of share × mean over the bins. The errors are of ratios, over 32
+-- contiguous stretches of each file, since neighbouring steps resemble each other (Cochran, Sampling Techniques, 6.4).
+--
+-- arguments: runs
+--
+-- metric       VARCHAR  model_run, schedule or step: the times of `step_cells`, in ns.
+-- time_span    VARCHAR  What the time of the model run spans, where its writer says; NULL else.
+-- tokens       VARCHAR  Bin, such as 512–1023.
+-- least        BIGINT   Fewest tokens of the bin.
+-- steps        BIGINT   Steps in it.
+-- share        DOUBLE   Steps in it / all steps, 0 to 1.
+-- share_error  DOUBLE   Standard error of the share.
+-- mean         DOUBLE   Mean time of a step, in ns.
+-- mean_error   DOUBLE   Its standard error.
+WITH
+files AS (
+    SELECT run_id, source_id, writer, max(greatest(line, 1)) AS lines
+    FROM schedule_chunks
+    WHERE list_contains(runs::VARCHAR[], run_id)
+    GROUP BY run_id, source_id, writer
+),
+steps AS (
+    SELECT
+        files.run_id || coalesce(files.source_id, '') || coalesce(files.writer, '') AS file,
+        floor((greatest(line, 1) - 1) * 32 / lines)::BIGINT AS stretch, step.time_span, _step_tokens(chunk_sizes, total_tokens) AS tokens,
+        unnest([
+            {'metric': 'model_run', 'ms': model_run_ms}, {'metric': 'schedule', 'ms': schedule_ms},
+            {'metric': 'step', 'ms': coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms)}
+        ]) AS time
+    FROM schedule_chunks AS step
+    JOIN files ON step.run_id = files.run_id AND step.source_id IS NOT DISTINCT FROM files.source_id
+        AND step.writer IS NOT DISTINCT FROM files.writer
+),
+cells AS (
+    SELECT
+        time.metric AS metric, time_span, file, stretch, CASE WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT ELSE 0 END AS least,
+        count(*)::DOUBLE AS n, sum(_fixed_point(time.ms, 1e6))::DOUBLE AS total
+    FROM steps
+    WHERE time.ms IS NOT NULL AND abs(tokens::HUGEINT) < 2 ** 53
+    GROUP BY ALL
+),
+stretches AS (SELECT metric, time_span, file, stretch, sum(n) AS all_n FROM cells GROUP BY ALL),
+bins AS (SELECT metric, time_span, least, sum(n) AS bin_n, sum(total) / sum(n) AS mean FROM cells GROUP BY ALL),
+totals AS (SELECT metric, time_span, sum(all_n) AS every_n, count(*) AS pieces FROM stretches GROUP BY ALL),
+residuals AS (  -- every bin in every stretch, for it may have no steps there
+    SELECT
+        bins.metric, bins.time_span, bins.least, bin_n, mean, every_n, pieces,
+        coalesce(total, 0) - mean * coalesce(n, 0) AS of_time, coalesce(n, 0) - bin_n / every_n * all_n AS of_count
+    FROM bins
+    JOIN totals ON bins.metric = totals.metric AND bins.time_span IS NOT DISTINCT FROM totals.time_span
+    JOIN stretches ON bins.metric = stretches.metric AND bins.time_span IS NOT DISTINCT FROM stretches.time_span
+    LEFT JOIN cells ON bins.metric = cells.metric AND bins.time_span IS NOT DISTINCT FROM cells.time_span AND bins.least = cells.least
+        AND stretches.file = cells.file AND stretches.stretch = cells.stretch
+)
+
+SELECT
+    metric, time_span, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens, least,
+    bin_n::BIGINT AS steps, bin_n / every_n AS share,
+    sqrt(pieces / nullif(pieces - 1, 0) * sum(of_count * of_count)) / every_n AS share_error,
+    mean, sqrt(pieces / nullif(pieces - 1, 0) * sum(of_time * of_time)) / bin_n AS mean_error
+FROM residuals
+GROUP BY metric, time_span, least, bin_n, mean, every_n, pieces

@@ -1,0 +1,137 @@
+"""Where a call spends its time: the line that is charged, and what is recorded of it."""
+
+import asyncio
+import importlib
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.measure.functions import line_times
+from bench.measure.functions.apart import NoAnswer
+from bench.measure.functions.line_times import LineSampler, SourceLine, line_shares, sampled
+from bench.measure.functions.program import Calls
+from click.testing import CliRunner
+
+from ...builders import stored
+
+WORK = """
+import json, time
+
+
+def by_library(look):
+    return json.dumps(1, default=look) + json.dumps(object(), default=look)
+
+def directly(look):
+    look(0)
+
+def waits():
+    time.sleep(0.03)
+    time.sleep(0.003)
+
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of the user's."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "bench_test_lines.py").write_text(WORK)
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
+    monkeypatch.delitem(sys.modules, "bench_test_lines", raising=False)
+    return importlib.import_module("bench_test_lines")
+
+
+@pytest.mark.parametrize(("function", "text"), [("by_library", "default=look"), ("directly", "look(0)")])
+def test_time_belongs_to_the_line_of_the_users_code(function: str, text: str, work: Any) -> None:
+    """Also where a library that it calls is at work."""
+    sampler = LineSampler()
+
+    def look(_: object) -> str:
+        with sampler:
+            sampler._sample(0, sys._getframe().f_back)
+        return ""
+
+    getattr(work, function)(look)
+
+    ((file, name, line),) = sampler.spent
+    assert Path(file).name == "bench_test_lines.py" and name == function
+    assert text in WORK.splitlines()[line - 1]
+
+
+def test_a_long_call_into_c_counts_by_its_length(work: Any) -> None:
+    """A signal is handled once it returns, so samples alone would count it as one."""
+    with asyncio.Runner() as runner:
+        found = sampled(Calls(work.waits, (), {}, runner.get_loop()), seconds=0.2)
+
+    assert found[0][0].text == "time.sleep(0.03)" and found[0][0].file == "bench_test_lines.py"
+    assert sum(spent for line, spent in found if line.function == "waits") >= 0.9 * sum(spent for _, spent in found)
+
+
+def test_a_late_signal_does_not_start_the_timer_again(work: Any) -> None:
+    """One that was pending when the timer was stopped is handled after it."""
+    with LineSampler() as sampler:
+        pass
+    sampler._sample(0, sys._getframe())
+
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0) and not sampler.spent
+
+
+def test_shares_add_up_and_small_lines_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a process in which a line was not seen."""
+    lines = [[f"line {number}", 1] for number in range(100)]
+    answers = iter([[["a", 9_900], *lines], [["a", 5_000], ["b", 4_900], *lines]])
+
+    def ask(*_: object, **__: object) -> list[Any]:
+        return [({"file": "x.py", "function": "f", "line": 1, "text": text}, spent) for text, spent in next(answers)]
+
+    monkeypatch.setattr(line_times, "ask", ask)
+    monkeypatch.setattr(line_times, "PROCESSES", 2)
+    found = line_shares(None, "f", 1.0)  # type: ignore[arg-type]  # the double does not look at the workload
+
+    assert [(line.text or line.function, shares) for line, shares in found.items()] == [
+        ("a", [0.99, 0.5]), ("b", [0.0, 0.49]), ("other lines", [pytest.approx(0.01)] * 2),
+    ]  # fmt: skip
+
+
+def test_lines_are_metrics_of_the_case(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One value a process, in a view with the place; a function that cannot be sampled says why, and its time stays."""
+    monkeypatch.setattr(line_times, "PROCESSES", 2)
+    monkeypatch.setattr(line_times, "SECONDS", 0.1)
+    usual = ["--processes", "1", "--repeat", "2", "--lines"]
+    done = CliRunner().invoke(cli, ["measure", "function", "bench_test_lines:waits", *usual], standalone_mode=False)
+
+    assert done.return_value == 0, done.output
+    found = stored("SELECT name, file, function, text, n, share > 0.5 FROM line_times ORDER BY share DESC LIMIT 1")
+    assert found == [("bench_test_lines:waits", "bench_test_lines.py", "waits", "time.sleep(0.03)", 2, True)], (
+        done.stderr
+    )
+    assert stored("SELECT round(sum(share), 9) FROM line_times") == [(1.0,)]
+
+
+def test_the_place_of_a_line_is_kept_whole() -> None:
+    """Whatever characters it has."""
+    line = SourceLine("a:b.py", "f.<locals>.g", 7, 'x = "é:\\n"')
+
+    assert json.loads(line.place)["text"] == line.text
+
+
+def test_a_function_that_fails_in_the_profile_keeps_its_time(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is said."""
+
+    def ask(*_: object, **__: object) -> list[Any]:
+        raise NoAnswer("no timer here")
+
+    monkeypatch.setattr(line_times, "ask", ask)
+    usual = ["--processes", "1", "--repeat", "2", "--lines"]
+    done = CliRunner().invoke(cli, ["measure", "function", "bench_test_lines:waits", *usual], standalone_mode=False)
+
+    assert done.return_value == 0, done.output
+    assert "bench_test_lines:waits: lines were not sampled: no timer here" in done.stderr
+    assert stored("SELECT count(*) FROM timings WHERE phase = 'steady'") == [(2,)]

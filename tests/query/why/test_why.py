@@ -1,0 +1,227 @@
+"""`bench why`: parts that add up to the difference, whatever the source, and what is said where there is none."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.query.comparison.sides import Side
+from bench.query.why.command import cells
+from bench.query.why.parts import Decomposition, DifferencePart, decomposed, folded, part_of
+from bench.query.why.sources import by_case, whole_of
+from bench.query.why.why import why
+from bench.warehouse import recorder
+from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.store import Store
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...builders import Builder, case, metric, outcome, run, steps, timing
+
+FINITE = st.floats(-1e12, 1e12)
+SIDES = (Side("base", ("base",)), Side("candidate", ("candidate",)))
+Lines = Mapping[tuple[int, str], list[float]]
+
+
+def line(number: int, text: str) -> str:
+    """A line of work.py, as the profile names it."""
+    return json.dumps({"file": "work.py", "function": "score" if number else "", "line": number, "text": text})
+
+
+def profiled(run_id: str, each_ns: int, lines: Lines, name: str = "work:score") -> list[Any]:
+    """A run of one function: 8 samples in each of three processes, and shares of lines."""
+    it = case(name, run=run_id, suite="function", backend=name)
+    return [
+        run(run_id, run_id), it, outcome(it),
+        *(timing(it, each_ns + wobble, process=process) for process in range(3) for wobble in range(8)),
+        *(
+            metric(it, "line_time", share, unit="ratio", phase="steady", original_value=line(*place))
+            for place, shares in lines.items() for share in shares
+        ),
+    ]  # fmt: skip
+
+
+BASE: Lines = {(3, "a = sorted(x)"): [0.49, 0.5, 0.51], (4, "return a"): [0.5, 0.49, 0.48], (0, ""): [0.01, 0.01, 0.01]}
+CANDIDATE: Lines = {
+    (3, "a = sorted(x)"): [0.25, 0.26, 0.24], (4, "b = sorted(x)"): [0.5, 0.49, 0.51], (5, "return a"): [0.24, 0.24, 0.24],
+    (0, ""): [0.01, 0.01, 0.01],
+}  # fmt: skip
+
+
+def total(found: Decomposition) -> float:
+    """Parts and what is unattributed."""
+    return math.fsum(part.difference for part in (*found.parts, found.unattributed))
+
+
+@given(st.lists(st.tuples(FINITE, FINITE)), FINITE, FINITE)
+def test_parts_and_what_is_left_are_the_difference(
+    values: list[tuple[float, float]], base: float, candidate: float
+) -> None:
+    """Whatever the parts are; the largest comes first."""
+    parts = [part_of(str(number), *both, 1.0) for number, both in enumerate(values)]
+    found = decomposed("ns", part_of("whole", base, candidate, None), parts, error=0.0)
+
+    assert total(found) == pytest.approx(candidate - base, abs=1e-2)
+    sizes = [abs(part.difference) for part in found.parts]
+    assert sizes == sorted(sizes, reverse=True)
+    assert math.fsum(part.difference for part in folded(found.parts)) == pytest.approx(
+        math.fsum(part.difference for part in found.parts), abs=1e-2
+    )
+
+
+def test_a_line_that_is_new_explains_a_function() -> None:
+    """A line is known by its text, wherever it stands; the numbers are shares of the time measured without the profile."""
+    warehouse = Builder().add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 2_000_000, CANDIDATE))
+    found = why(warehouse, SIDES)
+
+    first = found.parts[0]
+    assert (first.name, first.file, first.line) == ("score: b = sorted(x)", "work.py", 4)
+    assert [first.base, first.candidate] == [0.0, pytest.approx(1_000_000, rel=1e-3)]
+    assert first.difference / found.whole.difference >= 0.9
+    assert first.is_beyond_noise
+    assert total(found) == found.whole.difference
+    assert found.unattributed.difference == pytest.approx(10_000, rel=1e-3)
+    moved = next(part for part in found.parts if part.name == "score: return a")
+    assert moved.line == 5 and moved.base == pytest.approx(490_000, rel=1e-3)
+
+
+def test_equal_sides_differ_in_nothing() -> None:
+    """All parts are within noise, and are one row."""
+    warehouse = Builder().add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 1_000_000, BASE))
+    found = why(warehouse, SIDES, "work:score")
+
+    assert [row[0] for row in cells(found)] == ["2 other parts", "unattributed", "work:score"]
+    assert len([*cells(found, everything=True)]) == 4
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4000), st.floats(1, 50), st.floats(1, 50)), min_size=8, max_size=40),
+    st.integers(0, 3),
+)
+def test_cost_and_mix_of_steps_add_up_to_the_means(found: list[tuple[int, float, float]], skipped: int) -> None:
+    """Also where a bin is on one side only."""
+    sizes, before, after = zip(*found, strict=True)
+    warehouse = Builder().add(run("base"), run("candidate"), *steps("base", sizes, before))
+    warehouse.add(*steps("candidate", sizes[skipped:], after[skipped:]))
+    parts = why(warehouse, SIDES, "step")
+
+    means = [math.fsum(times) / len(times) for times in (before, after[skipped:])]
+    assert math.fsum(part.difference for part in parts.parts) == pytest.approx(1e6 * (means[1] - means[0]), abs=50)
+    assert total(parts) == pytest.approx(parts.whole.difference, abs=1e-3)
+
+
+def test_a_longer_step_is_cost_and_more_of_them_is_mix() -> None:
+    """Planted: large steps cost 10 ms more, small ones are as many and cost the same; then only their number changes."""
+    small, large = [4] * 64, [1000] * 64
+    base = steps("base", small + large, [5.0] * 64 + [20.0] * 64)
+    slower = steps("candidate", small + large, [5.0] * 64 + [30.0] * 64)
+    found = why(Builder().add(run("base"), run("candidate"), *base, *slower), SIDES)
+    assert found.parts[0].name == "cost of steps of 512–1023 tokens"
+    assert found.parts[0].difference == pytest.approx(5e6)
+    assert [part.difference for part in found.parts[1:]] == pytest.approx([0.0] * 3)
+
+    base = steps("base", small + large, [5.0] * 64 + [20.0] * 64)
+    more = steps("candidate", [4] * 32 + [1000] * 96, [5.0] * 32 + [20.0] * 96)
+    found = why(Builder().add(run("base"), run("candidate"), *base, *more), SIDES)
+    assert {part.name.partition(":")[0] for part in found.parts if part.difference > 1} == {"mix"}
+
+
+def compared(name: str, ratio: float | None, verdict: str = "UNSURE") -> dict[str, Any]:
+    """A row of a comparison."""
+    low, high = (ratio * 0.99, ratio * 1.01) if ratio else (None, None)
+    return {
+        "name": name, "backend": None, "batch_size": None, "sequence_length": None, "ratio": ratio, "low": low, "high": high,
+        "verdict": verdict,
+    }  # fmt: skip
+
+
+def test_cases_add_up_to_the_geometric_mean() -> None:
+    """In logarithms; those on one side only are told."""
+    found = by_case([compared("a", 2.0), compared("b", 0.9), compared("c", 1.0), compared("d", None, "ADDED")])
+    assert found is not None
+
+    assert found.whole.difference == pytest.approx(100 * math.log(2.0 * 0.9) / 3)
+    assert [part.name for part in found.parts] == ["a", "b", "c"]
+    assert total(found) == pytest.approx(found.whole.difference)
+    assert found.notes[1] == "on one side only, in no mean: d (ADDED)"
+    assert by_case([compared("a", 2.0)]) is None
+
+
+@pytest.mark.parametrize(("better", "ends"), [("lower", (1.0, 4.0)), ("higher", (-1.5, 0.0))])
+def test_the_interval_is_that_of_the_ratio(better: str, ends: tuple[float, float]) -> None:
+    """Of which above 1 is better: a time of 2 that may be 2 to 0.333 as good is 3 to 6."""
+    row = {"name": "a", "base_value": 2.0, "candidate_value": 4.0, "better": better}
+    row |= {"low": 1 / 3, "high": 2 / 3} if better == "lower" else {"low": 0.25, "high": 1.0}
+
+    whole = whole_of(row)
+    assert [whole.low, whole.high] == pytest.approx([*ends])
+
+
+def test_what_has_no_parts_says_how_to_record_them() -> None:
+    """And names that are none have the nearest."""
+    warehouse = Builder().add(*profiled("base", 1000, BASE), *profiled("candidate", 2000, {}))
+    with pytest.raises(NothingToShow, match=r"no parts of work:score are recorded on both sides: .* --lines records"):
+        why(warehouse, SIDES)
+    with pytest.raises(UnknownName, match="Nearest: 'work:score'"):
+        why(warehouse, SIDES, "work:scor")
+    with pytest.raises(UnknownName, match="no backend 'eager'"):
+        why(warehouse, SIDES, "work:score", backend="eager")
+    with pytest.raises(NothingToShow, match="no latency of a case in common"):
+        why(Builder().add(*profiled("base", 1000, BASE), run("candidate")), SIDES, metric="latency")
+
+
+def test_one_name_of_several_cases_is_asked_back() -> None:
+    """With their ids."""
+    events: list[Any] = [run("base"), run("candidate")]
+    for run_id in ("base", "candidate"):
+        for size in (1, 2):
+            it = case("m", run=run_id, batch_size=size)
+            events += [it, outcome(it), timing(it, 1000)]
+    with pytest.raises(BenchError, match=r"2 cases are called 'm'. Name one by its id(.|\n)*m batch 1, latency"):
+        why(Builder().add(*events), SIDES, "m")
+
+
+@pytest.fixture
+def bench(tmp_path: Any) -> Callable[..., Any]:
+    """The command beside a store of two runs of a profiled function."""
+    store = Store(tmp_path / "store")
+    for config, each_ns, lines in (("base", 1_000_000, BASE), ("candidate", 2_000_000, CANDIDATE)):
+        with recorder.run(config, store=store, source="measure") as it:
+            function = it.case(suite="function", name="work:score", backend="work:score")
+            for wobble in range(8):
+                function.timing(each_ns + wobble, phase="steady")
+            for place, shares in lines.items():
+                for share in shares:
+                    function.metric("line_time", share, unit="ratio", phase="steady", text=line(*place))
+            function.outcome("ok")
+    return lambda *words: CliRunner().invoke(cli, [*words, "--store", str(store.root)], standalone_mode=False)
+
+
+def test_the_command_prints_a_row_a_part(bench: Callable[..., Any]) -> None:
+    """The whole last; JSON holds the same, with exact sums."""
+    done = bench("why", "base", "candidate")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[2].startswith("score: b = sorted(x)") and lines[2].endswith("work.py:4")
+    assert lines[-1].startswith("work:score") and "+1 ms" in lines[-1]
+
+    (document,) = json.loads(bench("why", "base", "candidate", "--format", "json").stdout)
+    left = document["unattributed"]["difference"]
+    assert math.fsum([*(part["difference"] for part in document["parts"]), left]) == document["difference"]
+    assert document["parts"][0]["file"] == "work.py" and document["unit"] == "ns"
+
+
+def test_comparisons_name_the_next_question(bench: Callable[..., Any]) -> None:
+    """Where a changed case has parts."""
+    assert "\nwhy: bench why base candidate work:score\n" in bench("compare", "base", "candidate").stderr
+
+
+def test_names_of_lines_are_shown_safe() -> None:
+    """Control characters of source code reach no terminal."""
+    whole = DifferencePart("x", 1.0, 2.0, 1.0, None, None)
+    found = decomposed("ns", whole, [part_of("f: \x1b[2J", 1.0, 2.0, 0.1)], error=0.0)
+
+    assert "\x1b" not in str([*cells(found)])
