@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
-from ...sql.rules import FDR
+from ...sql.rules import FDR, WINDOW
 from ...warehouse.errors import Exit, UnknownName
 from ..filters import build_filter
 from . import environments
@@ -80,14 +80,15 @@ def compare(
     """
     where = {column: values for column, values in (where or {}).items() if values}
     runs = {"base": list(base.runs), "candidate": list(candidate.runs)}
-    arguments = {**runs, "floor": floor, "fdr": fdr}
     warehouse.connection.execute(
-        "CREATE OR REPLACE TEMP TABLE all_compared AS"
-        " FROM comparisons($base::VARCHAR[], $candidate::VARCHAR[], floor := $floor::DOUBLE, fdr := $fdr::DOUBLE,"
-        " across := $across::BOOLEAN)",
-        {**arguments, "across": across},
+        "CREATE OR REPLACE TEMP TABLE compared_cases AS SELECT *, $fdr::DOUBLE AS fdr FROM _compared_cases("
+        "$base::VARCHAR[], $candidate::VARCHAR[], $last::BIGINT, $floor::DOUBLE, $fdr::DOUBLE, $across::BOOLEAN)",
+        {**runs, "last": WINDOW, "floor": floor, "fdr": fdr, "across": across},
     )
-    columns = [column for column, *_ in warehouse.rows("DESCRIBE all_compared")]
+    columns = list(sql.views()["comparisons"].columns)
+    warehouse.connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW all_compared AS SELECT {', '.join(columns)} FROM compared_cases"
+    )
     for column in where:
         if column not in columns:
             raise UnknownName("column", column, columns, where="comparisons")
@@ -104,9 +105,8 @@ def compare(
         shifts=[
             row
             for row in warehouse.dicts(
-                "FROM shared_shifts($base::VARCHAR[], $candidate::VARCHAR[], floor := $floor::DOUBLE, fdr := $fdr::DOUBLE)"
-                " WHERE _is_warm(phase) AND _is_headline(metric, better) ORDER BY metric <> 'latency', metric, phase",
-                arguments,
+                f"SELECT * FROM ({sql.views()['shared_shifts'].last_select})"
+                " WHERE _is_warm(phase) AND _is_headline(metric, better) ORDER BY metric <> 'latency', metric, phase"
             )
             if row["metric"] in where.get("metric", [row["metric"]])
         ],

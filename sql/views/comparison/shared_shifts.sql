@@ -19,26 +19,18 @@
 --                    within the floor. UNSURE: anything else.
 -- reason    VARCHAR  Why, in one line.
 WITH
-pairs AS (
-    SELECT
-        pair, CASE WHEN pair > 0 THEN min(config) END AS config,
-        CASE WHEN pair > 0 THEN min(host) FILTER (side = 'candidate') END AS host
-    FROM _comparison_sides(base, candidate, last)
-    GROUP BY pair
-),
-metric_shifts AS (
-    SELECT
-        pair, metric, phase, unit, min(better) AS better, min(cases) AS cases, min(shift_runs) AS runs, min(shift) AS shift,
-        _gain(min(shift), min(better)) AS gain, min(shift_reach) AS reach, min(shift_p) AS p,
-        min(case_floor) AS shift_floor
-    FROM _case_errors(base, candidate, last, floor, false)
-    WHERE cases >= 20
-    GROUP BY pair, metric, phase, unit
-    HAVING min(better) IS NOT NULL
-)
+compared_cases AS (SELECT * FROM _compared_cases(base, candidate, last, floor, fdr, false))
 
 SELECT
     config, host, metric, phase, unit, better, cases, runs, exp(gain) AS ratio, exp(gain - reach) AS low, exp(gain + reach) AS high,
     shift_floor AS floor, p, _shift_verdict(gain, reach, p, unit, shift_floor, fdr) AS verdict, _shift_reason(shift, cases, p, runs) AS reason
-FROM metric_shifts
-JOIN pairs USING (pair)
+FROM (
+    SELECT
+        config, host, metric, phase, unit, min(better) AS better, min(cases) AS cases, min(shift_runs) AS runs, min(log_shift) AS shift,
+        _gain(min(log_shift), min(better)) AS gain, min(shift_reach) AS reach, min(shift_p) AS p, min(case_.floor) AS shift_floor,
+        min(fdr) AS fdr
+    FROM compared_cases AS case_
+    WHERE cases >= 20
+    GROUP BY pair, config, host, metric, phase, unit
+    HAVING min(better) IS NOT NULL
+) AS metric_shifts
