@@ -1,13 +1,17 @@
 """Names that are found: commands under the names of other tools, help, the store, and what a shell completes."""
 
+import ast
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import bench
+import click
 import pytest
 from bench.cli import cli
 from bench.command_names import COMMANDS, EARLIER, OTHER_NAMES, WANTS
@@ -16,6 +20,11 @@ from bench.query.explain.explain import explain_case
 from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
+
+from .test_house import ROOT, modules, tree
+
+NAMED = re.compile(r"(?:(\w+): +|^ *)bench ([^;,\n]+)", re.MULTILINE)  # in a message, with the word before the colon
+CUES = ("with", "Try", "try", "Run", "run", "Write")  # words before a command
 
 
 def run(*arguments: str, **settings: Any) -> Result:
@@ -185,3 +194,70 @@ def test_a_command_of_many_options_shows_those_people_use() -> None:
     assert len(re.findall(r"(?m)^  -", usual)) <= 22 < len(re.findall(r"(?m)^  -", every))
     assert "--backends" in usual and "--dynamo-config" not in usual and "--dynamo-config" in every
     assert "more options: cli measure models --help-all" in usual
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The texts of a module; values that are put into them are VALUE."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "VALUE" for part in node.values)
+
+
+def mistakes(words: list[str], must: bool) -> Iterator[str]:
+    """The command that there is not, if it `must` be one, or the options that the command has not."""
+    command: click.Command = cli
+    rest = iter(words)
+    while isinstance(command, click.Group):
+        name = next(rest, "").rstrip(".:)'\"`")
+        found = command.get_command(click.Context(command), name)
+        if found is None:
+            if must and name.isalpha() and name.islower():
+                yield f"{' '.join(words)}: no command {name}"
+            return
+        command = found
+    context = click.Context(command, **command.context_settings)
+    if context.ignore_unknown_options or not context.allow_interspersed_args:
+        return  # words of another program follow
+    known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {
+        "--help",
+        "--help-all",
+    }
+    for word in rest:
+        option = re.match(r"--[a-z][a-z0-9-]*", word)
+        if option and not {option[0], f"{option[0]}s"} & known:
+            yield f"{' '.join(words)}: no option {option[0]}"
+
+
+def split(line: str) -> list[str]:
+    """The words of a command line, or of a beginning of one."""
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def test_a_command_that_a_message_names_exists() -> None:
+    """With the options that it is given there, in messages, cures and help."""
+    named = [
+        (match[1], match[2]) for path in modules().values() for text in texts(path) for match in NAMED.finditer(text)
+    ]
+    wrong = [
+        mistake for cue, line in named for mistake in mistakes(split(re.split(" -- | then ", line)[0]), cue in CUES)
+    ]
+
+    assert len(named) > 200
+    assert wrong == []
+
+
+def test_words_are_spelled() -> None:
+    """Of code and docs; tests misspell on purpose."""
+    pytest.importorskip("codespell_lib")
+    files = [path for path in modules().values() if "tests" not in path.parts]
+    files += [*(ROOT / "sql").rglob("*.sql"), *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    found = subprocess.run(
+        [sys.executable, "-m", "codespell_lib", *map(str, files)], capture_output=True, text=True, cwd=ROOT
+    )
+
+    assert found.stdout == ""

@@ -254,7 +254,7 @@ class _Monitoring:
         self._codes: list[CodeType] = []  # that are followed
         self._tool = 4  # of six: the named ones are left to the program's own debugger, coverage and profiler
 
-    def start(self) -> None:
+    def start(self) -> None:  # noqa: C901  # the callbacks share its locals, which are faster than attributes
         monitoring, events = self._monitoring, self._monitoring.events
         monitoring.use_tool_id(self._tool, "bench measure memory")
         by_call = self._trace.by_call

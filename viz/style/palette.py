@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping, Sequence
 # neighbours differ by 10 or more in lightness, any two of the first six by 5.
 COLOURS = (
     "#F0AA2E",  # orange
-    "#D1510C",  # vermillion
+    "#D1510C",  # vermilion
     "#45B0F5",  # sky blue
     "#2D9B68",  # bluish green
     "#0B70AE",  # blue
