@@ -80,7 +80,7 @@ def test_values_of_a_column_are_compared_as_runs_are(column: str, runs: int, tmp
                 assert [len(side.runs) for side in found] == [runs, runs]
                 assert len(rows) == 2 and judged(warehouse, *found) == rows
                 assert [round(1 / row["ratio"], 2) for row in rows] == [1.25, 1.25]
-                assert "of the same runs" in str(said_of(*found))
+                assert "from the same runs" in str(said_of(*found))
         assert warehouse.rows("SELECT count(*) FROM run_summaries") == [(runs,)]
 
 
