@@ -32,23 +32,22 @@ numeric_axes AS (
 ),
 sized_cases AS (
     SELECT
-        * EXCLUDE (size) REPLACE (
+        * REPLACE (
             CASE WHEN axis <> 'batch_size' THEN batch_size END AS batch_size,
             CASE WHEN axis <> 'sequence_length' THEN sequence_length END AS sequence_length,
             nullif(CASE WHEN axis IN ('batch_size', 'sequence_length') THEN parameters::VARCHAR
                 ELSE json_merge_patch(parameters, json_object(axis, NULL))::VARCHAR END, '{}') AS parameters
-        ),
-        ln(size) AS log_size
+        )
     FROM numeric_axes
     WHERE size > 0 AND size < 'inf'::DOUBLE
 ),
 sweeps AS (
     SELECT
-        * EXCLUDE (log_size, gain, is_better, is_worse), list(log_size ORDER BY log_size) AS log_sizes, list(gain ORDER BY log_size) AS gains,
-        list(is_better ORDER BY log_size) AS better_sizes, list(is_worse ORDER BY log_size) AS worse_sizes
+        * EXCLUDE (size, gain, is_better, is_worse), list(size ORDER BY size) AS axis_sizes, list(gain ORDER BY size) AS gains,
+        list(is_better ORDER BY size) AS better_sizes, list(is_worse ORDER BY size) AS worse_sizes
     FROM sized_cases
     GROUP BY ALL
-    HAVING count(*) >= 3 AND count(DISTINCT log_size) = count(*)
+    HAVING count(*) >= 3 AND count(DISTINCT size) = count(*)
 ),
 directed_sweeps AS (  -- the side that begins the sweep, and the other
     SELECT
@@ -69,7 +68,8 @@ bounded_sweeps AS (
 
 SELECT
     suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters::JSON AS parameters, axis, metric, phase, unit, better,
-    is_better_above, exp(log_sizes[last_place] - rises[last_place] * (log_sizes[last_place + 1] - log_sizes[last_place])
-        / (rises[last_place + 1] - rises[last_place])) AS crossover,
-    exp(log_sizes[low_place]) AS low, exp(log_sizes[high_place]) AS high, sizes
+    is_better_above, axis_sizes[last_place]
+        * pow(axis_sizes[last_place + 1] / axis_sizes[last_place], -rises[last_place] / (rises[last_place + 1] - rises[last_place]))
+        AS crossover,
+    axis_sizes[low_place] AS low, axis_sizes[high_place] AS high, sizes
 FROM bounded_sweeps
