@@ -405,6 +405,11 @@ def test_steps(warehouse: Builder) -> None:
             "5 against 6 processes or repetitions of one session each; "
             "assumes that sessions differ as these 30 cases do, 95 % within 10.0 %",
         ),
+        (
+            "(SELECT list(q ORDER BY p) FROM (SELECT p, _q_value(p, 3, place, NULL) AS q"
+            " FROM (VALUES (0.01, 1), (0.04, 2), (0.05, 3)) AS t(p, place)))",
+            pytest.approx([0.03, 0.05, 0.05]),
+        ),
         ("_is_accurate('pass_due_to_skip')", True),
         ("_is_accurate('fail_accuracy')", False),
         ("_is_time_or_rate('ns')", True),

@@ -49,7 +49,7 @@ p_values AS (
         END AS p,
         CASE WHEN tied > fdr THEN least(change_low, 0) ELSE change_low END AS low,
         CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
-        better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
+        abs(change) >= ln(1 + case_floor) AS is_large, better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
     FROM measurements
 ),
 p_ranks AS (
@@ -61,19 +61,19 @@ p_ranks AS (
 ),
 q_values AS (
     SELECT
-        pair, series_id, tests, least(1, min(p * tests / p_rank) OVER (PARTITION BY is_usual ORDER BY p_rank DESC)) AS q
+        pair, series_id, tests, _q_value(p, tests, p_rank, is_usual) AS q
     FROM p_ranks
 )
 
 SELECT
-    own.* EXCLUDE (is_usual, change_low, change_high, low, high), low AS change_low, high AS change_high, q, tests,
+    own.* EXCLUDE (is_usual, is_large, change_low, change_high, low, high), low AS change_low, high AS change_high, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
         WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
-        WHEN is_exact OR q <= 3 * fdr AND tied <= fdr AND abs(change) >= ln(1 + case_floor) OR _excludes(low, high, case_floor) THEN
-            CASE WHEN is_exact OR q <= fdr AND abs(change) >= ln(1 + case_floor)
+        WHEN is_exact OR q <= 3 * fdr AND tied <= fdr AND is_large OR _excludes(low, high, case_floor) THEN
+            CASE WHEN is_exact OR q <= fdr AND is_large
                 OR is_assumed AND NOT is_thin AND NOT is_other_machine AND least(base_processes, candidate_processes) >= 3 THEN '' ELSE 'LIKELY ' END
             || _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'

@@ -76,7 +76,7 @@ ranks AS (
     FROM p_values
 ),
 q_values AS (
-    SELECT *, least(1, min(p * tests / p_rank) OVER (ORDER BY p_rank DESC)) AS q
+    SELECT *, _q_value(p, tests, p_rank, NULL) AS q
     FROM ranks
 ),
 beginnings AS (

@@ -99,8 +99,7 @@ ranked AS (
 ),
 adjusted AS (
     SELECT
-        *, CASE WHEN p IS NOT NULL
-            THEN least(min(p * tests / place) OVER (ORDER BY place DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 1) END AS q
+        *, CASE WHEN p IS NOT NULL THEN _q_value(p, tests, place, NULL) END AS q
     FROM ranked
 )
 
