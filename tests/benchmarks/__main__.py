@@ -15,7 +15,7 @@ MODULES = (
     "simulations.alarms", "simulations.sessions", "simulations.changepoints", "simulations.bisect", "simulations.phases", "simulations.budgets",
     "simulations.few_samples", "simulations.servers", "simulations.judged_nights", "simulations.dashboards", "simulations.lottery",
     "memory_lines", "memory_spikes", "model_memory", "model_times", "command", "clock", "identical", "simulations.processes",
-    "scale", "serving_live", "serving",
+    "scale", "serving_live", "serving", "nothing_lost",
 )  # fmt: skip
 
 

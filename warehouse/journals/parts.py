@@ -154,7 +154,7 @@ def find_parts(file: BinaryIO, path: Path, *, is_live: bool = False) -> Parts:
         named = each.number_among(descriptor, frames)
         if named in frames and (frames[named].has_end or not each.has_records):
             frames[named].spare = each.part.begin, each.part.length
-        elif each.has_records:
+        elif each.has_records or named is not None:  # without records it has copies of what is lasting
             named = named or _free_number(numbers | {w.number for w in windows if w.number})
             frames[named] = each.part
             found.unchecked_bytes += each.used_bytes

@@ -128,6 +128,35 @@ def test_a_cut_file_loses_its_tail(places: Sequence[int], journal_of: tuple[str,
         assert abs(contents.lost - lost) <= max(PAGE_OF_EVENTS, lost // (50 if at > FRAMES else 2)), (at, lost)
 
 
+def test_a_file_cut_behind_the_head_of_its_only_frame_is_told(tmp_path: Path) -> None:
+    """No record of the frame is whole, so none tells how long they are; the copies of run and case made up for "one" lost."""
+    run = bench.run("damaged", store=tmp_path)
+    case = run.case("case")
+    for number in range(6000):
+        case.timing(number)
+    data, begin = run._journal.path.read_bytes(), run._journal._begin
+    run.close(seal=False)
+    for at in (begin + 300, begin + 600):
+        contents, durations, _ = after(data, cut, at, tmp_path / "a.journal")
+
+        lost = 6000 - len(durations)
+        assert lost > 4000 and contents.damage and abs(contents.lost - lost) < 0.2 * lost
+
+
+def test_the_run_stands_in_a_window_that_has_nothing_else(tmp_path: Path) -> None:
+    """All that was recorded was written behind just before, and is cut off."""
+    run = bench.run("damaged", store=tmp_path)
+    run.case("case").timing(1)
+    run._journal.sync()
+    data = run._journal.path.read_bytes()
+    run.close(seal=False)
+    for at in (20_000, run._journal._begin - 10, run._journal._begin):
+        contents, durations, others = after(data, cut, at, tmp_path / "a.journal")
+
+        assert (durations, others) == ([], {"runs": 1, "cases": 1, "environments": 1})
+        assert contents.damage
+
+
 @pytest.mark.parametrize("byte", range(4))
 def test_a_flipped_bit_in_a_length_loses_that_record(byte: int, tmp_path: Path) -> None:
     """A length that points past the end is no sign of a kill, where whole records follow."""
