@@ -102,7 +102,7 @@ def test_a_side_that_cannot_be_built_is_an_error(repository: Path) -> None:
     [
         ((), (), "what is to be measured"),
         ((), ("./tool",), "--results FILE"),
-        (("--results", "x"), ("measure", "function", "a:b"), "records what it measures itself"),
+        (("--results", "x"), ("measure", "function", "a:b"), "records its own results"),
         ((), ("measure", "functon"), "function"),
         (("--against", "HEAD"), ("measure", "function", "a:b"), "--against HEAD~1"),
     ],
