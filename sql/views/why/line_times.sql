@@ -20,7 +20,7 @@ shares AS (
 )
 
 SELECT
-    shares.run_id, config, shares.case_id, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
+    shares.run_id, config, shares.case_id, {axes},
     json_extract_string(place, '$.file') AS file, json_extract_string(place, '$.function') AS function,
     TRY_CAST(json_extract_string(place, '$.line') AS BIGINT) AS line, json_extract_string(place, '$.text') AS text,
     share, error, n
