@@ -60,6 +60,13 @@ def test_the_docs_stay_short() -> None:
     assert sum(len(re.findall(r"\S*\w\S*", text)) for text in texts) <= 22_000
 
 
+def test_the_changelog_of_an_unreleased_version_stays_short() -> None:
+    """1,500 words at most, of what a user notices."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    assert len(text.partition("## [Unreleased]")[2].partition("\n## [")[0].split()) <= 1_500
+
+
 @pytest.mark.parametrize("page", [page for page in WRITTEN if page.name != "index.md"], ids=lambda page: page.stem)
 def test_a_page_begins_with_its_command(page: Path) -> None:
     """Code stands within the first ten lines: a reader has two minutes."""
