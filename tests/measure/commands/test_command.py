@@ -335,7 +335,7 @@ def test_a_file_is_read_and_output_is_not_shown_unless_asked(here: Path) -> None
     [
         (["sleep", "1"], "there is no program '1'. A command of several words is quoted, or follows --"),
         ([], "no command given"),
-        (["--ignore-exit-codes", "x", "true"], "are no exit codes"),
+        (["--ignore-exit-codes", "x", "true"], "are not exit codes"),
         (["--prepare", "a", "--prepare", "b", "true"], "--prepare was given 2 times for 1 command"),
         (["--precision", "2", "true"], "not a share"),
     ],
