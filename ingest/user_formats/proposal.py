@@ -98,7 +98,7 @@ def _fields(columns: Mapping[str, list[str]], numbers: set[str], others: OtherCo
     found: dict[str, str] = {}
     free = {
         column.lower().replace(" ", "_").replace("-", "_"): column
-        for column in reversed(columns)
+        for column in reversed([*columns])
         if column not in others.times
     }
     for field, names in NAMES.items():

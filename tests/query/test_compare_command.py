@@ -119,8 +119,9 @@ def test_the_table(bench: Bench) -> None:
     assert (result.stdout, result.stderr) == (TABLE, SAID)
 
 
-def test_the_table_fits(bench: Bench) -> None:
+def test_the_table_fits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without --wide lines keep to the terminal; intervals, verdicts and reasons are whole; a note names what is missing."""
+    monkeypatch.setenv("COLUMNS", "100")
     result = bench("main", "branch")
 
     assert max(map(len, result.stdout.splitlines())) <= 100
