@@ -8,11 +8,12 @@ the innermost of the user's code, so that a library is charged to the line that 
 import json
 import os
 import random
+import re
 import signal
 import site
 import sysconfig
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ SECONDS = 1.0  # of sampling in each, at least one call
 LEAST_SHARE = 0.001
 PERIOD_S = 0.001  # mean time between samples, 0.5 to 1.5 times it
 METRIC = "line_time"  # the share of a line, which is its text
+# part of the function whose line it is on
+_EXPRESSION = re.compile(r"(\.<locals>\.<(lambda|genexpr|listcomp|setcomp|dictcomp)>)+$")
 _BENCH = str(Path(__file__).parents[2])
 
 
@@ -145,16 +148,17 @@ def sampled(call: Calls, seconds: float = SECONDS, period_s: float = PERIOD_S) -
         while time.perf_counter() < end:
             took = call.timed(loops)
             loops = max(1, min(2 * loops, int(loops * seconds * 1e8 / max(took, 1))))  # about 0.1 s together
+    spent = Counter[SourceLine]()
+    for (file, function, line), spent_ns in sampler.spent.items():
+        text = linecache.getline(file, line).strip() if file else ""
+        spent[SourceLine(_shown(file), _EXPRESSION.sub("", function), line, text)] += spent_ns
+    return spent.most_common()
+
+
+def _shown(file: str) -> str:
+    """A path from the present folder, where it lies in that."""
     here = os.getcwd()
-    found = [
-        (
-            SourceLine(os.path.relpath(file, here) if file.startswith(here + os.sep) else file, function, line,
-                       linecache.getline(file, line).strip() if file else ""),
-            spent,
-        )
-        for (file, function, line), spent in sampler.spent.items()
-    ]  # fmt: skip
-    return sorted(found, key=lambda each: -each[1])
+    return os.path.relpath(file, here) if file.startswith(here + os.sep) else file
 
 
 def main() -> None:

@@ -28,6 +28,10 @@ def by_library(look):
 def directly(look):
     look(0)
 
+def keyed():
+    end = time.perf_counter() + 0.05
+    return sorted(range(100), key=lambda n: [time.perf_counter() < end for _ in range(2000)])
+
 def waits():
     time.sleep(0.03)
     time.sleep(0.003)
@@ -72,6 +76,15 @@ def test_a_long_call_into_c_counts_by_its_length(work: Any) -> None:
 
     assert found[0][0].text == "time.sleep(0.03)" and found[0][0].file == "bench_test_lines.py"
     assert sum(spent for line, spent in found if line.function == "waits") >= 0.9 * sum(spent for _, spent in found)
+
+
+def test_an_expression_belongs_to_the_function_of_its_line(work: Any) -> None:
+    """A lambda in it and what that comprehends are no rows of their own."""
+    with asyncio.Runner() as runner:
+        found = sampled(Calls(work.keyed, (), {}, runner.get_loop()), seconds=0.05)
+
+    assert found[0][0].function == "keyed" and found[0][0].text.startswith("return sorted(")
+    assert not [line for line, _ in found if "<lambda>" in line.function]
 
 
 def test_a_late_signal_does_not_start_the_timer_again(work: Any) -> None:
