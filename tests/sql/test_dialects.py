@@ -165,5 +165,5 @@ def test_without_pyspark_or_java_the_cure_is_said(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(SparkSession=None))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(BenchError, match="Spark needs Java, and there is none"), session("local[1]"):
+    with pytest.raises(BenchError, match="Spark needs Java, but there is no `java` in PATH"), session("local[1]"):
         pass

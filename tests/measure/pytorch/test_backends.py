@@ -219,6 +219,6 @@ def test_another_class_of_the_file_takes_the_place_of_the_model(tmp_path: Path) 
     for name, said in (("Other", "size mismatch"), ("Nope", "no attribute 'Nope'")):
         with pytest.raises((RuntimeError, AttributeError), match=said):
             backend(f"model:{name}").prepare(module, example)
-    with pytest.raises(ValueError, match="only a class has others"):
+    with pytest.raises(ValueError, match="is not a class, so it cannot be compared"):
         backend("model:Second").prepare(module, Example(target="suite:build:bert"))
     assert backend("model:Second").unavailable("cpu", "training") == "model:Second is for inference only"
