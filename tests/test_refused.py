@@ -47,6 +47,7 @@ REFUSED: dict[str, list[str]] = {
     "list rejects": ["--configs zzz"],
     "show": ["zzz"],
     "explain": ["zzz", "main zzz mlp", "mlp --run zzz", "mlp --metric zzz"],
+    "why": ["main zzz", "main NEW zzz", "main NEW geomean -o FOLDER/none/x"],
     "env-diff": ["main zzz", "main NEW -o FOLDER/none/x"],
     "plan": ["--configs zzz", "--detect nonsense"],
     "cost-model": ["zzz"],

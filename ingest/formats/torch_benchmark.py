@@ -55,7 +55,7 @@ class TorchBenchmark(JsonFormat):
         """Nothing is said of when and where."""
         if isinstance(document, Object) and "cells" in document:
             if document["other"]:
-                results.note(counted(document["other"], "line", "is no result", "are no results"))
+                results.note(counted(document["other"], "line", "is not a result", "are not results"))
             cells: list[Any] = document["cells"]
             return cells
         return document if isinstance(document, list) else [document]

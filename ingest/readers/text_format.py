@@ -24,7 +24,7 @@ class TextFormat(Format):
             reject_file(results, error)
             return results.close()
         if other := self.load(lines, results):
-            results.note(counted(other, "line", "is no result", "are no results"))
+            results.note(counted(other, "line", "is not a result", "are not results"))
         return results.close()
 
     @abstractmethod

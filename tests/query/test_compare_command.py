@@ -121,10 +121,10 @@ def test_the_table(bench: Bench) -> None:
 
 def test_the_table_fits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without --wide lines keep to the terminal; intervals, verdicts and reasons are whole; a note names what is missing."""
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "90")
     result = bench("main", "branch")
 
-    assert max(map(len, result.stdout.splitlines())) <= 100
+    assert max(map(len, result.stdout.splitlines())) <= 90
     assert "1.20x slower (95 % 1.17–1.23)  SLOWER" in result.stdout
     assert "not shown: difference;" in result.stderr
 

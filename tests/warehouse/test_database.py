@@ -314,7 +314,7 @@ def damaged(store: Store, table: str, how: str) -> Path:
     if how == "flipped":
         data[4 + len(data) // 8] ^= 0xFF
     else:
-        del data[len(data) // 2 :]
+        del data[len(data) // 8 :]
     path.write_bytes(data)
     return path
 
@@ -421,7 +421,7 @@ def test_verify_finds_what_is_wrong(wrong: str, store: Store) -> None:
         if wrong == "rows":
             connection.execute("DELETE FROM timings WHERE block = 0")
         else:
-            connection.execute("UPDATE schedule_chunks SET line = 1 WHERE source_id IS NOT NULL")
+            connection.execute("UPDATE sources SET loaded = loaded - 1")
     (problem,) = verify(store).problems.values()
     assert "bench store rebuild" in problem
     rebuild(store)
@@ -463,6 +463,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", folder], check=True)
 
 
+def _fill_disk(ballast: Path) -> None:
+    """Page by page: what is left of a larger piece has room for a small file."""
+    with ballast.open("ab", buffering=0) as file, pytest.raises(OSError):
+        while True:
+            file.write(bytes(mmap.PAGESIZE))
+
+
 @pytest.mark.exhaustive
 def test_a_disk_that_is_really_full(small_disk: Path) -> None:
     """Recording says so and goes on saying so; with room again everything that was acknowledged is there."""
@@ -472,9 +479,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
     recorder = bench.run("b", store=store)
     case = recorder.case("c")
     ballast = small_disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, pytest.raises(OSError):
-        while True:  # page by page: what is left of a larger piece has room for a small file
-            file.write(bytes(mmap.PAGESIZE))
+    _fill_disk(ballast)
     count = 0
     with pytest.raises(BenchError, match="No space left on device"):
         for count in range(100_000):
@@ -485,8 +490,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
         bench.run("c", store=store)
     with pytest.raises(BenchError, match="No space left on device"):
         recorder.close()
-    with pytest.raises(BenchError, match="No space left on device"):
-        load(store)
+    load(store)  # what is loaded can be asked all the same
     with snapshot.connect(store.database) as old:
         assert old.execute("SELECT duration_ns FROM timings").fetchall() == [(1,)]
     ballast.unlink()

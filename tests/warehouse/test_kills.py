@@ -69,7 +69,8 @@ def _record(store: Store, run_id: str, *, damaged: bool = False) -> None:
     if damaged:
         path = dying._journal.path
         content = bytearray(path.read_bytes())
-        content[content.index(FRAME) + 100] ^= 1
+        middle = content.index(FRAME) + 20_000
+        content[middle : middle + 64] = bytes(64)
         path.write_bytes(content)
 
 

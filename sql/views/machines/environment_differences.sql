@@ -68,7 +68,7 @@ entries AS (  -- what is no object, or has a key twice, stays one fact
 ),
 doctors AS (
     SELECT
-        run.run_id, arg_min(doctor.run_id, abs(epoch_us(doctor.started_at) - epoch_us(run.started_at))) AS doctor_id,
+        run.run_id, arg_min(doctor.run_id, abs(epoch_us(doctor.started_at)::DOUBLE - epoch_us(run.started_at))) AS doctor_id,
         count(*) OVER () AS doctors_known, min(runs) AS runs
     FROM run
     CROSS JOIN (SELECT count(*) AS runs FROM run) AS counted

@@ -12,9 +12,9 @@
 WITH
 shares AS (
     SELECT
-        run_id, case_id, original_value AS place, avg(value) AS share, _t975(count(value) - 1) * stddev_samp(value) / sqrt(count(value)) AS error,
-        count(value) AS n
-    FROM metrics
+        run_id, case_id, original_value AS place, avg(value) AS share,
+        _t975(count(value) - 1) * stddev_samp(value) / sqrt(count(value)) AS error, count(value) AS n
+    FROM (SELECT run_id, case_id, metric, original_value, CASE WHEN value BETWEEN 0 AND 1 THEN value END AS value FROM metrics)
     WHERE metric = 'line_time' AND json_valid(original_value)
     GROUP BY run_id, case_id, original_value
 )

@@ -23,7 +23,7 @@ files AS (
 steps AS (
     SELECT
         files.run_id || coalesce(files.source_id, '') || coalesce(files.writer, '') AS file,
-        floor((greatest(line, 1) - 1) * 32 / lines)::BIGINT AS stretch, step.time_span, _step_tokens(chunk_sizes, total_tokens) AS tokens,
+        floor((greatest(line, 1) - 1)::DOUBLE * 32 / lines)::BIGINT AS stretch, step.time_span, _step_tokens(chunk_sizes, total_tokens) AS tokens,
         unnest([
             {'metric': 'model_run', 'ms': model_run_ms}, {'metric': 'schedule', 'ms': schedule_ms},
             {'metric': 'step', 'ms': coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms)}

@@ -77,7 +77,7 @@ def test_what_a_gpu_lacks_is_a_skip_with_its_cure(large_gpu: SimpleNamespace, mo
     assert [backend(name).missing("cuda:0") for name in names] == [None] * 4
 
     large_gpu.multi_processor_count = 40
-    assert "68 multiprocessors and more; this one has 40" in str(backend("inductor-max-autotune").missing("cuda:0"))
+    assert "68 multiprocessors and more, and this one has 40" in str(backend("inductor-max-autotune").missing("cuda:0"))
     assert backend("inductor").missing("cuda:0") is None
     large_gpu.header.unlink()
     assert "CUDA_HOME" in str(backend("aotinductor").missing("cuda:0"))
