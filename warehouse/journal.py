@@ -622,14 +622,17 @@ class Journal:
     def abandon(self) -> None:
         """In a forked child: close the parent's journal without writing to it."""
         self.lock = threading.RLock()  # another thread of the parent may have held it
-        self._release()
+        self._release(in_child=True)  # the lock is the parent's, too
 
-    def _release(self) -> None:
+    def _release(self, *, in_child: bool = False) -> None:
         if self.closed:
             return
         self.closed = True
         for window in (self._active, self._other):
             window.unmap()
+        if not in_child:  # a map that the trace of an error holds has the file open, and its lock with it
+            with contextlib.suppress(OSError):  # a disk without locks
+                fcntl.flock(self._file, fcntl.LOCK_UN)
         os.close(self._file)
 
 

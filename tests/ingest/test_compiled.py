@@ -43,7 +43,7 @@ NUMBERS = [
     "inf", "1e999", "1e308", ".5", "5.", "+3", "0.1234567890123456", "9007199254740993", "0x10", "", "", "-",
 ]  # fmt: skip
 NAMES = [
-    "a", "b", "b", "c", "", "model with space", 'quo"te', "back\\slash", "é", "𝔘", "token=abcdefghijk", "0xdeadbeef01", "-5",
+    "a", "b", "b", "c", "", "model with space", 'quo"te', "back\\slash", "é", "𝔘", "token=zyxwvutsrqp", "0xdeadbeef01", "-5",
     "8", "1.0", "1.50", "{}", '{"k": 1}', "null", "true", "NaN", " pad ", "it's",
 ]  # fmt: skip
 WORDS = {
