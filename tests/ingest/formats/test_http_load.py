@@ -91,7 +91,7 @@ def test_wrk_counts_sizes_in_1024s() -> None:
         "connect_errors": (0.0, "count"), "read_errors": (0.0, "count"), "write_errors": (0.0, "count"),
         "timeout_errors": (5.0, "count"), "error_responses": (7.0, "count"),
     }  # fmt: skip
-    assert got.tally.notes == ["t.txt: 7 lines are no results"]
+    assert got.tally.notes == ["t.txt: 7 lines are not results"]
 
 
 def test_a_report_of_wrk_that_was_cut_is_a_reject() -> None:

@@ -50,7 +50,7 @@ def test_criterion() -> None:
     assert got.metrics()["throughput_low"] == (3.7 * 2**20, "bytes/s")
     assert (got.metrics()["latency_low"], got.metrics()["latency_estimate"]) == ((1e6, "ns"), (2e6, "ns"))
     assert got.accounting == (3, 3, 0)
-    assert got.tally.notes == ["bench.txt: 4 lines are no results"]
+    assert got.tally.notes == ["bench.txt: 4 lines are not results"]
 
 
 @pytest.mark.parametrize(
