@@ -23,6 +23,7 @@ GROUP = struct.Struct("<QQI")  # begin, end, CRC-32
 U32 = struct.Struct("<I")
 PARQUET = b"PAR1"  # at both ends of a file; before the last one stands the footer's length
 MOST_BYTES = 1 << 28  # of a footer
+MOST_SEARCHED_BYTES = 1 << 22  # for a block whose MAGIC is damaged: a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,18 @@ def read_row_groups(data: mmap.mmap) -> RowGroups | None:
             return found
         at = data.rfind(MAGIC, 0, at)
     return None
+
+
+def block_begin(data: mmap.mmap, end: int) -> int:
+    """Where the block begins that ends at `end`, also if its MAGIC is damaged; 0 if there is none."""
+    at = data.rfind(MAGIC, 0, end)
+    if at >= 0:
+        return at
+    for begin in range(end - HEAD.size, max(0, end - MOST_SEARCHED_BYTES), -1):
+        _, length, crc = HEAD.unpack_from(data, begin)
+        if begin + HEAD.size + length == end and zlib.crc32(data[begin + HEAD.size : end]) == crc:
+            return begin
+    return 0
 
 
 def _parsed(begin: int, block: bytes) -> RowGroups | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..console.numbers import counted
 from ..files import make_folder, open_file
 from ..log import RESTORE, LogFile, sha256
-from .row_groups import MAGIC, PARQUET, protect, read_row_groups
+from .row_groups import PARQUET, block_begin, protect, read_row_groups
 
 
 def salvage(file: LogFile, folder: Path) -> tuple[LogFile, str] | None:
@@ -37,8 +37,8 @@ def _salvage(data: mmap.mmap, there: Path, digest: str) -> str | None:
     whole = "no row is lost, because the damaged part is stored twice"
     found = read_row_groups(data)
     if found is None:  # then it is the damage, or not alone
-        footer = data[-_footer_bytes(data) :]
-        there.write_bytes(data[: max(0, data.rfind(MAGIC))] + footer)
+        end = max(0, len(data) - _footer_bytes(data))
+        there.write_bytes(data[: block_begin(data, end)] + data[end:])
         protect(there)
         return whole if sha256(there)[:16] == digest else None
     there.write_bytes(PARQUET + data[len(PARQUET) : found.begin] + found.block + found.footer)

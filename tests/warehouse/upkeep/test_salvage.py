@@ -17,6 +17,7 @@ from bench.warehouse.load import rebuild
 from bench.warehouse.log import EventLog, LogFile
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep import healing
+from bench.warehouse.upkeep.row_groups import HEAD, MAGIC
 from bench.warehouse.upkeep.salvage import salvage
 from bench.warehouse.upkeep.verify import verify
 
@@ -108,6 +109,19 @@ def test_no_flipped_bit_changes_a_value_or_costs_more_than_its_group(
         assert [row for row in expected if row in there] == rows
         lost[len(expected) - len(rows)] += 1
     assert set(lost) == {0} | groups and lost[0] > 5, lost
+
+
+def test_damage_of_the_mark_costs_nothing(store: Store, tmp_path: Path) -> None:
+    """A flipped bit in any byte of what tells where the checksums begin."""
+    path = timings(store)
+    file, expected = LogFile("timings", path.name, path, path.stat().st_size), rows_of(path)
+    mark = path.read_bytes().rindex(MAGIC)
+    for place in range(mark, mark + HEAD.size):
+        whole = flip(path, place)
+        found = salvage(file, tmp_path / "rest")
+        path.write_bytes(whole)
+        assert found is not None and rows_of(found[0].path) == expected
+        assert "no row is lost" in found[1]
 
 
 def test_a_file_without_checksums_is_left_out_whole(
