@@ -222,7 +222,7 @@ def test_a_configuration_is_a_model_called_like_its_file(tmp_path: Path) -> None
     ("text", "problem"),
     [
         ("{", "is not valid JSON"),
-        ("[]", "does not say which architecture"),
+        ("[]", "does not name its architecture"),
         ('{"model_type": "brt"}', r"no architecture 'brt'.*Nearest: .*\"architectures\""),
     ],
 )
