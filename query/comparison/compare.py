@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ... import sql
 from ...sql.rules import FDR, WINDOW
 from ...warehouse.errors import Exit, UnknownName
-from ..filters import build_filter
+from ..filters import Filter, build_filter
 from . import environments
 from .captures import describe_captures
 from .sides import Side
@@ -52,6 +52,16 @@ class Comparison:
     machines: tuple[str, str] | None = None  # classes of both sides, where they are of different ones
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedRows:
+    """The rows of `comparisons` that were asked for, what matters first."""
+
+    usual: list[Row]
+    unusual: list[Row]  # cold phases, other statistics, and what has no direction, unless they were named
+    kept: Filter  # what was asked for
+    is_usual: str  # as SQL, of a row
+
+
 def compare(
     warehouse: "Warehouse",
     base: Side,
@@ -62,7 +72,52 @@ def compare(
     where: Mapping[str, Sequence[str]] | None = None,
     across: bool = False,
 ) -> Comparison:
-    """Compare two sides case by case.
+    """Compare two sides case by case, with all that there is to say of the comparison.
+
+    Arguments and errors are those of `compared_rows`.
+    """
+    runs = {"base": list(base.runs), "candidate": list(candidate.runs)}
+    found = compared_rows(warehouse, base, candidate, floor=floor, fdr=fdr, where=where, across=across)
+    asked = found.kept.values
+    rows = [*found.usual, *found.unusual]
+    return Comparison(
+        base,
+        candidate,
+        rows=found.usual,
+        unusual=found.unusual,
+        shifts=[
+            row
+            for row in warehouse.dicts(
+                f"SELECT * FROM ({sql.views()['shared_shifts'].last_select})"
+                " WHERE _is_warm(phase) AND _is_headline(metric, better) ORDER BY metric <> 'latency', metric, phase"
+            )
+            if row["metric"] in asked.get("metric", [row["metric"]])
+        ],
+        means=warehouse.dicts(
+            f"WITH headline_rows AS (FROM all_compared WHERE {found.kept.condition} AND {found.is_usual}) SELECT * FROM"
+            f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
+            found.kept.parameters,
+        ),
+        differences=[
+            fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
+        ],
+        captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
+        crossovers=_crossovers(warehouse, {**runs, "across": across}, asked) if _may_cross(rows) else [],
+        machines=_machines(warehouse, runs),
+    )
+
+
+def compared_rows(
+    warehouse: "Warehouse",
+    base: Side,
+    candidate: Side,
+    *,
+    floor: float | None = None,
+    fdr: float = FDR,
+    where: Mapping[str, Sequence[str]] | None = None,
+    across: bool = False,
+) -> ComparedRows:
+    """Compare two sides case by case; the temporary tables `compared_cases` and `all_compared` hold the rows afterwards.
 
     Unless phases are named, cold and warm-up ones are set apart; unless metrics are, those without a direction.
 
@@ -79,12 +134,14 @@ def compare(
         UnknownName: No such column, or a value that it does not hold.
     """
     where = {column: values for column, values in (where or {}).items() if values}
-    runs = {"base": list(base.runs), "candidate": list(candidate.runs)}
     warehouse.connection.execute(
         "CREATE OR REPLACE TEMP TABLE compared_cases AS SELECT *, $fdr::DOUBLE AS fdr FROM _compared_cases("
         "$base::VARCHAR[], $candidate::VARCHAR[], $last::BIGINT, $floor::DOUBLE, $fdr::DOUBLE, $across::BOOLEAN)",
-        {**runs, "last": WINDOW, "floor": floor, "fdr": fdr, "across": across},
-    )
+        {
+            "base": list(base.runs), "candidate": list(candidate.runs), "last": WINDOW, "floor": floor, "fdr": fdr,
+            "across": across,
+        },
+    )  # fmt: skip
     columns = list(sql.views()["comparisons"].columns)
     warehouse.connection.execute(
         f"CREATE OR REPLACE TEMP VIEW all_compared AS SELECT {', '.join(columns)} FROM compared_cases"
@@ -93,34 +150,16 @@ def compare(
         if column not in columns:
             raise UnknownName("column", column, columns, where="comparisons")
     kept = build_filter(warehouse, "all_compared", where, place="what both sides measured")
-    condition, values = kept.condition, kept.parameters
     usual = " AND ".join(["true", *(rule for column, rule in USUAL.items() if column not in where)])
-    rows = warehouse.dicts(f"SELECT *, ({usual}) AS usual FROM all_compared WHERE {condition} ORDER BY {ORDER}", values)
+    rows = warehouse.dicts(
+        f"SELECT *, ({usual}) AS usual FROM all_compared WHERE {kept.condition} ORDER BY {ORDER}", kept.parameters
+    )
     chosen = [row.pop("usual") for row in rows]
-    return Comparison(
-        base,
-        candidate,
-        rows=[row for row, usual in zip(rows, chosen, strict=True) if usual],
-        unusual=[row for row, usual in zip(rows, chosen, strict=True) if not usual],
-        shifts=[
-            row
-            for row in warehouse.dicts(
-                f"SELECT * FROM ({sql.views()['shared_shifts'].last_select})"
-                " WHERE _is_warm(phase) AND _is_headline(metric, better) ORDER BY metric <> 'latency', metric, phase"
-            )
-            if row["metric"] in where.get("metric", [row["metric"]])
-        ],
-        means=warehouse.dicts(
-            f"WITH headline_rows AS (FROM all_compared WHERE {condition} AND {usual}) SELECT * FROM"
-            f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
-            values,
-        ),
-        differences=[
-            fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
-        ],
-        captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
-        crossovers=_crossovers(warehouse, {**runs, "across": across}, where) if _may_cross(rows) else [],
-        machines=_machines(warehouse, runs),
+    return ComparedRows(
+        usual=[row for row, is_usual in zip(rows, chosen, strict=True) if is_usual],
+        unusual=[row for row, is_usual in zip(rows, chosen, strict=True) if not is_usual],
+        kept=kept,
+        is_usual=usual,
     )
 
 

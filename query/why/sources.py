@@ -1,10 +1,12 @@
 """Where parts come from: lines of source, bins of scheduler steps, cases of a geometric mean."""
 
+import json
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..comparison.render import value_text
 from ..comparison.sides import Side
 from .parts import Decomposition, DifferencePart, decomposed, ends, part_of
 
@@ -53,13 +55,15 @@ def by_line(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
 
 
 def by_bin(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
-    """The mean time of scheduler steps by bin of tokens: what steps of a bin cost, apart from how many there are.
+    """The mean time of scheduler steps by bin of tokens: what they cost, and how many they are; None for other cases.
 
     Kitagawa, Components of a Difference Between Two Rates, JASA 50, 1955: with shares w and means m of a bin, and the mean M of
     all steps, the cost of a bin is (w + w') / 2 × (m' − m), its mix (w' − w) × ((m + m') / 2 − (M + M') / 2). They add up.
     """
+    if row["suite"] != "scheduler":
+        return None
     metric = row["metric"].removesuffix("_mean")
-    span = (row["parameters"] or {}).get("span") if isinstance(row["parameters"], dict) else None
+    span = json.loads(row["parameters"]).get("span")
     base, candidate = (
         {one["least"]: one for one in warehouse.dicts(_BINS, [list(s.runs), metric, span])} for s in sides
     )
@@ -126,9 +130,9 @@ def by_case(rows: Sequence[Row]) -> Decomposition | None:
 
 
 def label(row: Row) -> str:
-    """The name of a case with its backend and size, as far as they are known."""
+    """The name of a case with its backend, parameters and size, as far as they are known."""
     sizes = (("batch", row["batch_size"]), ("length", row["sequence_length"]))
-    texts = [row["name"], row["backend"] if row["backend"] != row["name"] else None]
+    texts = [row["name"], row["backend"] if row["backend"] != row["name"] else None, value_text(row["parameters"])]
     texts += [f"{name} {size}" for name, size in sizes if size is not None]
     return " ".join(text for text in texts if text) or "run"
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
-from ..comparison.compare import Row, compare
+from ..comparison.compare import Row, compared_rows
 from ..comparison.sides import Side
+from ..resolve import SHORTEST_PREFIX
 from .parts import Decomposition
 from .sources import SOURCES, by_case, label
 
@@ -43,8 +44,8 @@ def why(
         NothingToShow: No parts of it are recorded on both sides.
     """
     where = {"metric": [metric]} if metric else {}
-    found = compare(warehouse, *sides, where=where)
-    rows = found.rows if metric else [row for row in found.rows if _is_time(row)]
+    compared = compared_rows(warehouse, *sides, where=where).usual
+    rows = compared if metric else [row for row in compared if _is_time(row)]
     whole = [row for row in rows if row["ratio"] is not None]
     if not whole:
         raise NothingToShow(f"{sides[0].name} and {sides[1].name} have no {metric or 'time'} of a case in common")
@@ -77,9 +78,11 @@ def _chosen(rows: Sequence[Row], name: str | None, backend: str | None) -> Row |
             return None
         named = [*rows]
     else:
-        named = [row for row in rows if row["name"] == name or row["case_id"].startswith(name)]
+        named = [row for row in rows if row["name"] == name or _is_id(row["case_id"], name)]
     if not named:
-        raise UnknownName("case", name or STEP, {row["name"] for row in rows} | {GEOMEAN}, where="both sides")
+        raise UnknownName(
+            "case", name or STEP, {row["name"] for row in rows if row["name"]} | {GEOMEAN}, where="both sides"
+        )
     if backend is not None:
         chosen = [row for row in named if row["backend"] == backend]
         if not chosen:
@@ -89,6 +92,10 @@ def _chosen(rows: Sequence[Row], name: str | None, backend: str | None) -> Row |
         listed = "\n".join(f"  {row['case_id']}  {label(row)}, {row['metric']}" for row in named[:16])
         raise BenchError(f"{len(named)} cases are called {name!r}. Name one by its id, or give --backend:\n{listed}")
     return named[0]
+
+
+def _is_id(case_id: str | None, text: str) -> bool:
+    return case_id is not None and len(text) >= SHORTEST_PREFIX and case_id.startswith(text)
 
 
 def is_all_steps(row: Row) -> bool:

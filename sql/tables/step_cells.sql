@@ -72,7 +72,7 @@ steps AS (  -- whole numbers: their sums do not depend on the order of adding
 stretches AS (
     SELECT
         run_id, stretch, time_span, bool_or(is_sampled) AS is_sampled,
-        CASE WHEN tokens = 0 THEN 0 WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT END AS least,
+        _token_bin(tokens) AS least,
         median(model_run) AS model_run, median(schedule) AS schedule, median(step) AS step, median(tokens) AS size,
         sum(model_run::HUGEINT) AS model_runs, count(model_run) AS n_model_run,
         sum(schedule::HUGEINT) AS schedules, count(schedule) AS n_schedule, sum(step::HUGEINT) AS steps, count(step) AS n_step,
@@ -90,7 +90,7 @@ of_all AS (
 ),
 samples AS (
     SELECT
-        run_id, time_span, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens, size,
+        run_id, time_span, _token_bin_name(least) AS tokens, size,
         unnest([
             {'metric': 'model_run', 'value': model_run}, {'metric': 'schedule', 'value': schedule},
             {'metric': 'step', 'value': step}

@@ -171,6 +171,7 @@ def test_no_value_closes_a_view(spark: "SparkSession", tmp_path: Path) -> None:
         "json_object('a', 'b')", "floor(log2(8))", "list_filter([1, 2], lambda i: i > 1)", "_t975(5)", "_t_tail(2.5, 7)",
         "_finite('nan'::DOUBLE)", "_finite(1.5)", "_difference(9223372036854775807, -1)", "_fixed_point(1e300, 1e6)",
         "_step_tokens([]::BIGINT[], 7)", "_step_tokens([512, 1], 7)",
+        "_token_bin(1023)", "_token_bin(-1)", "_token_bin_name(512)",
     ],
 )  # fmt: skip
 def test_functions_mean_the_same(expression: str, spark: "SparkSession", duck: Warehouse) -> None:

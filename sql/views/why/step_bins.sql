@@ -1,4 +1,5 @@
--- One row per bin of scheduled tokens × time of a step, over all steps of some runs: how many steps it has and what they take.
+-- One row per bin of scheduled tokens × time of a step, over all steps of some runs whose tokens have a bin in
+-- `step_cells`: how many steps it has and what they take.
 -- Mean times, for they add up: the mean of all steps is the sum of share × mean over the bins. The errors are of ratios, over 32
 -- contiguous stretches of each file, since neighbouring steps resemble each other (Cochran, Sampling Techniques, 6.4).
 --
@@ -34,10 +35,10 @@ steps AS (
 ),
 cells AS (
     SELECT
-        time.metric AS metric, time_span, file, stretch, CASE WHEN tokens > 0 THEN (2 ** floor(log2(tokens)))::BIGINT ELSE 0 END AS least,
+        time.metric AS metric, time_span, file, stretch, _token_bin(tokens) AS least,
         count(*)::DOUBLE AS n, sum(_fixed_point(time.ms, 1e6))::DOUBLE AS total
     FROM steps
-    WHERE time.ms IS NOT NULL AND abs(tokens::HUGEINT) < 2 ** 53
+    WHERE time.ms IS NOT NULL AND tokens >= 0 AND tokens < 2 ** 53
     GROUP BY ALL
 ),
 stretches AS (SELECT metric, time_span, file, stretch, sum(n) AS all_n FROM cells GROUP BY ALL),
@@ -55,7 +56,7 @@ residuals AS (  -- every bin in every stretch, for it may have no steps there
 )
 
 SELECT
-    metric, time_span, CASE WHEN least < 2 THEN least::VARCHAR ELSE least || '–' || (2 * least - 1) END AS tokens, least,
+    metric, time_span, _token_bin_name(least) AS tokens, least,
     bin_n::BIGINT AS steps, bin_n / every_n AS share,
     sqrt(pieces / nullif(pieces - 1, 0) * sum(of_count * of_count)) / every_n AS share_error,
     mean, sqrt(pieces / nullif(pieces - 1, 0) * sum(of_time * of_time)) / bin_n AS mean_error

@@ -10,16 +10,17 @@ from bench.cli import cli
 from bench.query.comparison.sides import Side
 from bench.query.why.command import cells
 from bench.query.why.parts import Decomposition, DifferencePart, decomposed, folded, part_of
-from bench.query.why.sources import by_case, whole_of
+from bench.query.why.sources import by_case, label, whole_of
 from bench.query.why.why import why
 from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.events import Metric
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...builders import Builder, case, metric, outcome, run, steps, timing
+from ...builders import Builder, case, chunk, metric, outcome, run, steps, timing
 
 FINITE = st.floats(-1e12, 1e12)
 SIDES = (Side("base", ("base",)), Side("candidate", ("candidate",)))
@@ -129,12 +130,42 @@ def test_a_longer_step_is_cost_and_more_of_them_is_mix() -> None:
     assert {part.name.partition(":")[0] for part in found.parts if part.difference > 1} == {"mix"}
 
 
+def test_steps_whose_writer_says_what_their_times_span_have_parts() -> None:
+    """They are cases of their own; steps of a negative number of tokens have no bin, as in the cases."""
+    events: list[Any] = [run("base"), run("candidate")]
+    for run_id, each_ms in (("base", 20.0), ("candidate", 30.0)):
+        events += [chunk(line, [1000], run_id, model_run_ms=each_ms, time_span="cuda") for line in range(1, 65)]
+        events.append(chunk(65, [-1], run_id, model_run_ms=500.0, time_span="cuda"))
+    found = why(Builder().add(*events), SIDES, "step")
+
+    assert found.parts[0].name == "cost of steps of 512–1023 tokens"
+    assert math.fsum(part.difference for part in found.parts) == pytest.approx(1e7)
+
+
+def test_a_value_of_the_whole_run_is_no_case_of_that_name() -> None:
+    """It has no id to begin with the name."""
+    events = [
+        event
+        for run_id in ("base", "candidate")
+        for event in (run(run_id), Metric(run_id=run_id, metric="startup", value=5.0, unit="ns", better="lower"))
+    ]
+    with pytest.raises(UnknownName, match="no case 'zzzzzzzz'"):
+        why(Builder().add(*events), SIDES, "zzzzzzzz", metric="startup")
+
+
+def test_cases_are_told_apart_by_their_parameters() -> None:
+    """And by what else they differ in."""
+    row = {"name": "f", "backend": "f", "parameters": '{"n":10}', "batch_size": 4, "sequence_length": None}
+
+    assert label(row) == "f n:10 batch 4"
+
+
 def compared(name: str, ratio: float | None, verdict: str = "UNSURE") -> dict[str, Any]:
     """A row of a comparison."""
     low, high = (ratio * 0.99, ratio * 1.01) if ratio else (None, None)
     return {
-        "name": name, "backend": None, "batch_size": None, "sequence_length": None, "ratio": ratio, "low": low, "high": high,
-        "verdict": verdict,
+        "name": name, "backend": None, "parameters": None, "batch_size": None, "sequence_length": None, "ratio": ratio,
+        "low": low, "high": high, "verdict": verdict,
     }  # fmt: skip
 
 
