@@ -9,7 +9,6 @@ import io
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -31,8 +30,7 @@ from bench.warehouse.upkeep.compaction import compact
 
 from ..ingest.records import lines, step
 from ..warehouse.journals.test_damage import KILLED
-from ..warehouse.killing import command, run
-from ..warehouse.test_kills import SCENARIOS, Undisturbed, fresh, look, repeat
+from ..warehouse.test_kills import SCENARIOS, given_again, undisturbed
 from ..warehouse.upkeep.test_campaign import Rows, hurt, read, total
 from .figures import Figures
 
@@ -136,20 +134,11 @@ def _kills(folder: Path, share: float) -> Count:
     count, draw = Count(), random.Random(7)
     for name in KILLED_COMMANDS:
         scenario, template, work = SCENARIOS[name], folder / name, folder / "work"
-        template.mkdir()
-        scenario.furnish(template)
-        fresh(template, work)
-        before = run(look, scenario.stores, folder=work).result
-        fresh(template, work)
-        ended = run(command, *scenario.command, folder=work)
-        undisturbed = Undisturbed(before, run(repeat, scenario.stores, scenario.command, folder=work).result)
-        written = sum(len(rows) for now in undisturbed.after["then"] for rows in now["state"].values())
+        expected, ended = undisturbed(scenario, template, work)
+        written = sum(len(rows) for now in expected.after["then"] for rows in now["state"].values())
         for number, point in draw.choices(ended.points, k=round(KILLS * share / len(KILLED_COMMANDS))):
-            fresh(template, work)
-            killed = run(command, *scenario.command, folder=work, kill_at=number)
-            assert killed.exitcode == -signal.SIGKILL
-            found = run(repeat, scenario.stores, scenario.command, folder=work).result
-            wrong = [*undisturbed.wrong(scenario, found)] if found else ["it ended with an error"]
+            found = given_again(scenario, template, work, number).result
+            wrong = [*expected.wrong(scenario, found)] if found else ["it ended with an error"]
             have = sum(len(rows) for now in found["then"] for rows in now["state"].values()) if found else 0
             count.add(written, have, told=False, same=not wrong)
             for sentence in wrong:

@@ -28,7 +28,7 @@ from bench.warehouse.upkeep.verify import verify
 
 from ..exhaustive import exhaustive, sampled
 from ..ingest.records import lines, step
-from .killing import command, run
+from .killing import Ended, command, run
 from .test_archive import FIRST, NOVEMBER, OCTOBER, imported, write
 
 MB = 1 << 20
@@ -223,27 +223,37 @@ class Undisturbed:
             yield f"bench store verify finds {found['problems']}"
 
 
-@pytest.mark.parametrize("sample", [pytest.param(1, id="all", marks=exhaustive), pytest.param(101, id="some")])
-@pytest.mark.parametrize("name", sampled([*SCENARIOS], "ingest"))
-def test_a_kill_at_any_change_is_made_good_by_the_next_command(name: str, sample: int, tmp_path: Path) -> None:
-    """Nothing is lost, nothing is there twice, and readers find what was there before or what is there after."""
-    scenario, template, work = SCENARIOS[name], tmp_path / "template", tmp_path / "work"
+def undisturbed(scenario: Scenario, template: Path, work: Path) -> tuple[Undisturbed, Ended]:
+    """Furnish the template; what the command does there where nobody is killed, and where it could be."""
     template.mkdir()
     scenario.furnish(template)
     fresh(template, work)
     before = run(look, scenario.stores, folder=work).result
     fresh(template, work)
     ended = run(command, *scenario.command, folder=work)
-    undisturbed = Undisturbed(before, run(repeat, scenario.stores, scenario.command, folder=work).result)
-    assert [*undisturbed.wrong(scenario, undisturbed.after)] == []
-    assert (ended.result, undisturbed.after["left"]) == (bool(scenario.problems), [])
+    return Undisturbed(before, run(repeat, scenario.stores, scenario.command, folder=work).result), ended
+
+
+def given_again(scenario: Scenario, template: Path, work: Path, number: int) -> Ended:
+    """Give the command again where it was killed at a change to a file."""
+    fresh(template, work)
+    assert run(command, *scenario.command, folder=work, kill_at=number).exitcode == -signal.SIGKILL
+    return run(repeat, scenario.stores, scenario.command, folder=work)
+
+
+@pytest.mark.parametrize("sample", [pytest.param(1, id="all", marks=exhaustive), pytest.param(101, id="some")])
+@pytest.mark.parametrize("name", sampled([*SCENARIOS], "ingest"))
+def test_a_kill_at_any_change_is_made_good_by_the_next_command(name: str, sample: int, tmp_path: Path) -> None:
+    """Nothing is lost, nothing is there twice, and readers find what was there before or what is there after."""
+    scenario, template, work = SCENARIOS[name], tmp_path / "template", tmp_path / "work"
+    expected, ended = undisturbed(scenario, template, work)
+    assert [*expected.wrong(scenario, expected.after)] == []
+    assert (ended.result, expected.after["left"]) == (bool(scenario.problems), [])
 
     wrong = []
     for number, point in ended.points[:: scenario.every * sample]:
-        fresh(template, work)
-        assert run(command, *scenario.command, folder=work, kill_at=number).exitcode == -signal.SIGKILL
-        found = run(repeat, scenario.stores, scenario.command, folder=work)
-        said = undisturbed.wrong(scenario, found.result) if found.result else [work.with_suffix(".txt").read_text()]
+        found = given_again(scenario, template, work, number)
+        said = expected.wrong(scenario, found.result) if found.result else [work.with_suffix(".txt").read_text()]
         wrong += [f"killed {point}: {sentence}" for sentence in said]
 
     assert wrong == []

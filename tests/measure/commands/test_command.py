@@ -28,16 +28,6 @@ BENCH = (sys.executable, "-m", "bench", "measure", "command")
 PYTHON = (sys.executable, "-I", "-S", "-c")
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to be in, and a store elsewhere."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
-    return folder
-
-
 def measure(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["measure", "command", *arguments], standalone_mode=False)
 

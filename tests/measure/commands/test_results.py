@@ -21,16 +21,6 @@ from click.testing import CliRunner, Result
 from ...builders import stored
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to be in, and a store elsewhere."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
-    return folder
-
-
 def measure(*words: str) -> Result:
     """`bench measure command` with results in out.json."""
     return CliRunner().invoke(cli, ["measure", "command", "--results", "out.json", *words], standalone_mode=False)
