@@ -53,7 +53,7 @@ def why(
     if chosen is None:
         parts = by_case([row for row in rows if backend in (None, row["backend"])])
         if parts is None:
-            raise NothingToShow("fewer than two cases have a ratio: name the case")
+            raise NothingToShow(f"a mean takes two cases that both sides measured. Name one case: {label(whole[0])}")
         return parts
     for source in SOURCES:
         if (parts := source(warehouse, sides, chosen)) is not None:

@@ -198,6 +198,10 @@ def test_what_has_no_parts_says_how_to_record_them() -> None:
         why(warehouse, SIDES)
     with pytest.raises(UnknownName, match="Nearest: 'work:score'"):
         why(warehouse, SIDES, "work:scor")
+    with pytest.raises(
+        NothingToShow, match=r"a mean takes two cases that both sides measured\. Name one case: work:score"
+    ):
+        why(warehouse, SIDES, "geomean")
     with pytest.raises(UnknownName, match="no backend 'eager'"):
         why(warehouse, SIDES, "work:score", backend="eager")
     with pytest.raises(NothingToShow, match="no latency of a case in common"):
