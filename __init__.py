@@ -37,5 +37,5 @@ __getattr__ = lazy(
 
 
 def __dir__() -> list[str]:
-    """What a notebook completes: the public names, which are imported on first use."""
+    """The public names, which are imported on first use: for completion in notebooks."""
     return sorted(__all__)

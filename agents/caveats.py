@@ -151,13 +151,13 @@ def of_comparison(asked: Question[Any], found: "Verdicts[Comparison]") -> Told:
 
 
 def of_regressions(asked: Question[Any], found: "Verdicts[list[Row]]") -> Told:
-    """What an agent is told of `regressions`."""
+    """Caveats of `regressions`, for an agent."""
     shown = [{"says": regressed(row), **withheld("regressions", row)} for row in found.rows]
     return found.sentences, shown, [*unsure(found.result)]
 
 
 def of_history(asked: Question[Any], found: "Verdicts[History]") -> Told:
-    """What an agent is told of `history`."""
+    """Caveats of `history`, for an agent."""
     shown = [{"says": changed(row), **withheld("history", row)} for row in found.rows]
     short = len(found.result.series) - found.result.judged
     few = f"{short} of {len(found.result.series)} series have too few runs to tell a change from chance"
@@ -165,14 +165,14 @@ def of_history(asked: Question[Any], found: "Verdicts[History]") -> Told:
 
 
 def of_why(asked: Question[Any], found: "Verdicts[Decomposition]") -> Told:
-    """What an agent is told of `why`."""
+    """Caveats of `why`, for an agent."""
     within = sum(not part.is_beyond_noise for part in found.result.parts)
     doubts = [f"{counted(within, 'part')} of {len(found.result.parts)} within noise: an interval on both sides of 0"]
     return found.sentences, found.rows, [*doubts, NO_VERDICT] if within else [NO_VERDICT]
 
 
 def of_plan(asked: Plan, found: "Verdicts[list[Row]]") -> Told:
-    """What an agent is told of `plan`."""
+    """Caveats of `plan`, for an agent."""
     seen = "the noise is what this store has seen; with fewer runs than planned a change"
     doubts = [f"{seen} of {asked.effect:.1%} may stay UNSURE"]
     if unknown := sum(row["noise"] is None for row in found.rows):

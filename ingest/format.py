@@ -213,7 +213,7 @@ class Format(ABC):
         """Add the events of a part to the batch: each with `run_id`, `source_id` and `line` of the part."""
 
     def whole(self, line: bytes) -> bool:
-        """Whether a last line without line feed is a whole record; if not, its writer may still be writing it."""
+        """True if a last line without line feed is a whole record; if not, its writer may still be writing it."""
         return True
 
     def unfit(self, path: Path) -> str | None:

@@ -12,7 +12,7 @@ TOO_LARGE = (
 
 
 def has_too_large(metrics: Iterable[Path]) -> bool:
-    """Whether Parquet files of metrics have a value that no cell counts, by the statistics of their columns."""
+    """True if Parquet files of metrics have a value that no cell counts, by the statistics of their columns."""
     import pyarrow.parquet as pq
 
     for path in metrics:

@@ -61,7 +61,7 @@ class NewPart:
 
     @property
     def size_bytes(self) -> int:
-        """How many these are."""
+        """The size of these lines."""
         return self.end_byte - self.start_byte
 
 
@@ -217,7 +217,7 @@ def _plan_set(
 
 
 def _proposal(want: RequestedPath, unknown: Iterable[str]) -> str | None:
-    """How the first of some files that is a table may be read: a command to paste, or to correct."""
+    """A command that reads the first table among some files: to paste, or to correct."""
     from .user_formats.proposal import propose
 
     for name in itertools.islice(unknown, SHOWN):

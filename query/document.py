@@ -45,7 +45,7 @@ class TableColumn:
 
     @property
     def numeric(self) -> bool:
-        """Whether its values sort by size."""
+        """True if its values sort by size."""
         return self.kind not in ("text", "time")
 
     def shown(self, value: Any) -> str:

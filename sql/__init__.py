@@ -72,7 +72,7 @@ class View:
 
     @property
     def scalar(self) -> bool:
-        """Whether it is a macro that gives one value rather than rows."""
+        """True for a macro that gives one value rather than rows."""
         return self.arguments is not None and not self.columns
 
     @property

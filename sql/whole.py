@@ -96,7 +96,7 @@ def _nested(steps: dict[str, tuple[str, str]], last: str) -> str:
 
 
 def _reads(bodies: list[str]) -> Counter[str]:
-    """How often each step is read."""
+    """The number of times each step is read."""
     return Counter(match[2] for body in bodies for match in _READ.finditer(body) if match[2])
 
 

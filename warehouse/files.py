@@ -19,7 +19,7 @@ _NOT_ALLOWED = errno.EACCES, errno.EPERM, errno.EROFS
 
 
 def may_not_write(error: BaseException) -> bool:
-    """Whether an error comes of a store that cannot be written now: another user's, read-only, or on a full disk."""
+    """True for an error of a store that cannot be written now: another user's, read-only, or on a full disk."""
     cause = error.__cause__
     return getattr(cause, "errno", None) in (*_NOT_ALLOWED, *_FULL) or _says(str(cause), _FULL)
 

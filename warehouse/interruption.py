@@ -88,7 +88,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _is_to_end_first(frame: FrameType | None) -> bool:
-    """Whether an import or the end of a `with` block is under way; one that suppresses exceptions would hide the broken query."""
+    """True during an import or the end of a `with` block; one that suppresses exceptions would hide the broken query."""
     while frame:
         code = frame.f_code
         if code.co_filename == "<frozen importlib._bootstrap>":

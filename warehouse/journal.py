@@ -133,7 +133,7 @@ class Layout:
 
     @property
     def has_wide_mask(self) -> bool:
-        """Whether a mask of 32 bits is too small."""
+        """True if a mask of 32 bits is too small."""
         return sum(nullable for _, _, nullable in self.fields) > 32
 
     def present(self, mask: int) -> Iterator[tuple[str, str]]:
@@ -637,7 +637,7 @@ class Journal:
 
 
 def is_own(error: BaseException) -> bool:
-    """Whether a C function that was called here, or by the recorder, raised it; no signal handler, tracer or foreign class."""
+    """True if a C function that was called here, or by the recorder, raised it; no signal handler, tracer or foreign class."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -379,7 +379,7 @@ def is_foreign(path: Path) -> bool:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one of this name: another process may have sealed it, or a writer begun another."""
+    """True if an open file is the one of this name: another process may have sealed it, or a writer begun another."""
     with contextlib.suppress(OSError):
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     return False

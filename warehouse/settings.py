@@ -36,7 +36,7 @@ class FloorRule:
     floor: float
 
     def fits(self, metric: str, case: str) -> bool:
-        """Whether the rule is about a metric of a case."""
+        """True if the rule is about a metric of a case."""
         return all(re.match(regular(pattern), text) for pattern, text in ((self.metric, metric), (self.case, case)))
 
 

@@ -142,7 +142,7 @@ def aggregates(case: Subject, record: Object) -> None:
 
 
 def is_void(record: Object, field: str) -> bool:
-    """Whether a field says 0 of what was not measured: of requests where none completed, of a latency that is 0 throughout."""
+    """True for a 0 that means "not measured": no request completed, or the latency is 0 throughout."""
     match = AGGREGATE.fullmatch(field[:100])
     if record.get("completed") == 0 and ("throughput" in field or match is not None):
         return True
@@ -283,7 +283,7 @@ def _gaps(case: Subject, itls: list[Any], failed: set[int], moment: Instant | No
 
 
 def _is_void(field: str, value: Any) -> bool:
-    """Whether a request's latency or time to its first token is 0, as tools write what they did not measure."""
+    """True if a request's latency or time to its first token is 0, as tools write what they did not measure."""
     return field in ("ttfts", "latencies") and value == 0
 
 

@@ -85,7 +85,7 @@ class AiperfSummary(JsonFormat):
     )  # fmt: skip
 
     def left_out(self, head: Head) -> str | None:
-        """What sums up trials, which are loaded themselves."""
+        """Summaries of trials, which are loaded themselves."""
         return "sums up trials, which are runs themselves" if AGGREGATE in head.paths else None
 
     def result_set(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What `bench export --as csv` and `--as parquet` write: a row a sample, and one for how each case ended."""
+"""Tables that `bench export --as csv` and `--as parquet` write: a row a sample, and one for how each case ended."""
 
 import contextlib
 

@@ -479,7 +479,7 @@ def _proven_groups(connection: "duckdb.DuckDBPyConnection", regular: _Regular) -
 
 
 def _regular(block: mmap.mmap) -> _Regular | None:
-    """What a block is, if each of its shapes is that of a line which is read exactly, all of the same keys; else None."""
+    """The kind of a block whose shapes all belong to lines that are read exactly, with the same keys; None for any other."""
     if block.find(b"\\") >= 0:
         return None
     examples = dict[bytes, bytes]()  # a line of each shape
@@ -579,7 +579,7 @@ def _select(path: Path, kind: str) -> str:
 
 
 def _in_range(kind: str) -> str:
-    """What holds for the numbers of a row that the exact reader would take: none is missing, none is too large."""
+    """The conditions under which the exact reader takes a row's numbers: none is missing, none is too large."""
     wholes = ["dp_rank", "counter_id", *SCHEDULED.values(), "queued_prefill", "queued_decode", *QUEUED_TOKENS.values()]
     numbers = ["wall_time", *VARIANCES.values(), *QUEUED_VARIANCES.values()]
     rules = [f"{name} BETWEEN 0 AND {LONGEST - 1}" for name in wholes] + [f"{name} < {MOST_NUMBER}" for name in numbers]

@@ -174,7 +174,7 @@ def _axes(config: Object) -> dict[str, Any]:
 
 
 def _place(results: Results) -> str:
-    """What was measured, where no model is named: the folder below the one given, or the file."""
+    """A name for files that name no model: the folder below the one given, or the file."""
     name = PurePath(results.part.name)
     return name.parent.name or name.name.partition(".")[0].removesuffix(SUFFIX)
 

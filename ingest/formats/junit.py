@@ -150,7 +150,7 @@ def _sample(case: Subject, time: Any, seen: Counter[str]) -> None:
 
 
 def _seconds(text: Any) -> Any:
-    """What a test took: `0.5`, `0.5s`, `1,234.5`; anything else as it is, so that it is kept as a text."""
+    """The duration of a test: `0.5`, `0.5s`, `1,234.5`; anything else unchanged, to be kept as text."""
     if not isinstance(text, str):
         return text
     plain = text.replace(",", "") if THOUSANDS.fullmatch(text) else text.removesuffix("s")

@@ -149,7 +149,7 @@ def _json(text: str | None) -> dict[str, Any]:
 
 
 def _measured(label: str) -> tuple[str, str, str] | None:
-    """What a column of values with this label holds: metric, unit, direction; None if it is nobody's guess."""
+    """Metric, unit and direction of a column with this label; None for an unknown one."""
     unit = unit_of(label)
     if OPERATIONS.fullmatch(label):
         return "throughput", label, "higher"

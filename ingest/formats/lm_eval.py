@@ -26,7 +26,7 @@ class LmEval(JsonFormat):
     shapes = (frozenset({"results", "versions", "config.model_args"}),)
 
     def recognise(self, head: Head) -> bool:
-        """Whether a result has a metric with a filter, or, as old ones, there are versions and arguments of a model."""
+        """True if a result has a metric with a filter, or, in old files, versions and arguments of a model."""
         return super().recognise(head) or any(TASK.fullmatch(path) for path in head.paths)
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:

@@ -69,7 +69,7 @@ class _Test:
     judged_at: int = 0  # the line that says how it ended
 
     def outcome(self, case: Subject) -> None:
-        """How it ended."""
+        """The outcome of the run."""
         if self.valid == "VALID":
             case.outcome("ok")
         elif self.valid is not None:
@@ -95,7 +95,7 @@ class Mlperf(Format):
     places = (f"**/{DETAIL}", f"**/{SUMMARY}")
 
     def recognise(self, head: Head) -> bool:
-        """Whether it begins as a log or a summary, is the summary of an accuracy run, or describes a submission."""
+        """True for a log, a summary, the summary of an accuracy run, or the description of a submission."""
         text = head.text.lstrip()
         lines = [line for line in text[:400].splitlines() if line.strip()]
         return (

@@ -92,7 +92,7 @@ class MlperfEndpoints(Declared):
 
 
 def _metadata(results: Results) -> Object:
-    """What lies beside the summary in a submission."""
+    """The metadata that lies beside the summary in a submission; empty where it is missing or unreadable, which is noted."""
     try:
         found = decode_companion(results.part.path.parent, METADATA)
     except BadRecord as error:

@@ -285,7 +285,7 @@ class _Layout:
         return cls(tuple(fields)) if len(named) == len(set(named)) and "batch_id" in named else None
 
     def fits(self, record: dict[str, Any]) -> bool:
-        """Whether a bulk read with this layout reads a record correctly, and every record of the same shape."""
+        """True if a bulk read with this layout reads this record, and so every record of its shape, correctly."""
         kinds = {field.key: field.kind for field in self.fields}
         if (
             not record.keys() <= kinds.keys()

@@ -105,7 +105,7 @@ class TimeSeries(Format):
     histories = True
 
     def recognise(self, head: Head) -> bool:
-        """Whether there is a time beside other columns, the first row has a moment and a number, and rows are one series."""
+        """True if there is a time beside other columns, the first row has a moment and a number, and rows are one series."""
         header, rows = _begun(head)
         if header is None or not rows:
             return False

@@ -63,7 +63,7 @@ class TorchBaselines(ListFormat):
 
 
 def is_wide(cells: list[str], path: Path) -> bool:
-    """Whether a header names backends: those of the time, or any in a file that is named as the dashboard's were."""
+    """True if a header names backends: today's, or any in a file that is named as the dashboard's were."""
     columns = [cell for cell in cells[2:] if cell != "batch_size"]
     if cells[:2] != ["dev", "name"] or not columns or len(set(cells)) < len(cells):
         return False
@@ -73,7 +73,7 @@ def is_wide(cells: list[str], path: Path) -> bool:
 
 
 def repeats_others(path: Path) -> bool:
-    """Whether it is named as the dashboard's are and the compilers' own files, of which that was made, lie beside it."""
+    """True if it is named as the dashboard's are, and the compilers' own files, its source, lie beside it."""
     with contextlib.suppress(OSError):
         if SIDE_BY_SIDE.fullmatch(stem(path.name)):
             return any(

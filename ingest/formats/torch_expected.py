@@ -1,4 +1,4 @@
-"""What PyTorch's CI expects of torch.compile: accuracy and graph breaks of each model, and speedups to reach.
+"""Expectations of PyTorch's CI for torch.compile: accuracy and graph breaks of each model, and speedups to reach.
 
 Three layouts: `name,accuracy,graph_breaks` (ci_expected_accuracy, in 2022 without accuracy), `name,float32,bfloat16,…` (the
 accuracy in each dtype; Intel's XPU tests) and `#name,data_type,shape,wrapper,perf_speedup_target_<machine>`. Which compiler,

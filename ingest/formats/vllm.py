@@ -112,7 +112,7 @@ def _serving(record: Object, results: Results) -> None:
 
 
 def _settings(record: Object) -> Iterator[tuple[str, Any]]:
-    """What a sweep set, which follows the number of its run, and what the user said of the benchmark, which is text."""
+    """The settings of a sweep, which follow the number of its run, and the user's own text about the benchmark."""
     for field in serving.after(record, "run_number"):
         yield field, serving.axis_value(record.take(field))
     for field, value in record.left().items():

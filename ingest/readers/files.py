@@ -109,7 +109,7 @@ def _astray(path: Path, inside: Path, *, deep: bool) -> str | None:
 
 
 def is_circle(path: Path) -> bool:
-    """Whether a link leads to itself; `resolve` raises RuntimeError for one until Python 3.12, and nothing from 3.13 on."""
+    """True if a link leads to itself; `resolve` raises RuntimeError for one until Python 3.12, and nothing from 3.13 on."""
     try:
         path.stat()
     except OSError as error:

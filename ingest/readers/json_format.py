@@ -34,7 +34,7 @@ class JsonFormat(Format):
     holds: ClassVar[type | tuple[type, ...]] = Object  # what the document is; a table is a list
 
     def recognise(self, head: Head) -> bool:
-        """Whether the beginning of the document has the keys of one of the shapes, or the columns of one of the headers."""
+        """True if the beginning of the document has the keys of one of the shapes, or the columns of one of the headers."""
         if any(shape <= head.paths for shape in self.shapes):
             return True
         return self._header(head) is not None

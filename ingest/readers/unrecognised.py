@@ -88,7 +88,7 @@ def _describe_pickle(head: Head) -> str | None:
 
 
 def is_begun_json(data: bytes) -> bool:
-    """Whether a line is the beginning of a JSON value, whose writer is not done: neither a whole one nor a broken one."""
+    """True if a line begins a JSON value that its writer has not finished: neither a whole one nor a broken one."""
     text = data.decode("utf-8", "ignore")  # a character may be cut
     try:
         json.loads(text, strict=False)

@@ -123,22 +123,22 @@ class Mapping:
 
     @property
     def melts(self) -> bool:
-        """Whether names of columns are values of an axis."""
+        """True if names of columns are values of an axis."""
         return any(value.melt is not None for value in self.values)
 
     @property
     def has_keys(self) -> bool:
-        """Whether the rows are those of an object, each under a key."""
+        """True if the rows are values of an object, each under a key."""
         return KEY in self.columns
 
     @property
     def parts_runs(self) -> bool:
-        """Whether rows say which run they belong to."""
+        """True if rows name their run."""
         return any(name in self.fields and not self.fields[name].fixed for name in OF_RUN)
 
     @property
     def may_part_runs(self) -> bool:
-        """Whether the times of rows may say it: there is a column of times, and nothing says which run a row is of."""
+        """True if runs can be told by the times of rows: there is a column of times, and nothing names a row's run."""
         return (
             "time" in self.fields and not self.fields["time"].fixed and not any(name in self.fields for name in OF_RUN)
         )

@@ -49,13 +49,13 @@ class TextColumns:
         return f"coalesce(n{self.names.index(name)}, false)" if self.is_json and name in self.names else "false"
 
     def said(self, term: Term | None) -> str:
-        """What a row says by a term of the mapping, an empty text, too."""
+        """SQL for the text of a row by a term of the mapping; an empty text stays one."""
         if term is None:
             return NOTHING
         return literal(term.text) if term.fixed else self.cell(term.text)
 
     def text(self, term: Term | None) -> str:
-        """What a row says by a term of the mapping; an empty text is nothing."""
+        """SQL for the text of a row by a term of the mapping; an empty text is NULL."""
         if term is None:
             return NOTHING
         return literal(term.text) if term.fixed else f"nullif({self.cell(term.text)}, '')"

@@ -37,7 +37,7 @@ COUNTED_RUNS = 3  # whose instructions are counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSettings:
-    """How to measure. `budget_s` None is the usual one; `fine` are the exit codes that are no failure, None if all."""
+    """Settings of a measurement. `budget_s` None is the usual one; `fine` the exit codes of success, None for all."""
 
     warmup: int = 0
     precision: float = 0.01

@@ -82,7 +82,7 @@ class PlannedCommand:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What to run."""
+        """The command to run."""
         return self.template.fill(self.parameters, shell=self.shell)
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ class Holder:
     processes: str = ""  # namespace of process ids
 
     def has_died(self) -> bool:
-        """Whether it was a process of this machine, boot and namespace, and has ended; what is elsewhere nobody can see."""
+        """True if it was a process of this machine, boot and namespace, and has ended; processes elsewhere cannot be seen."""
         ours = all(getattr(self, key) == value for key, value in environment.machine().items())
         return ours and not _runs(self.pid)
 

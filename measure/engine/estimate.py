@@ -73,7 +73,7 @@ class Estimate:
 
     @property
     def differs(self) -> bool:
-        """Whether the sides differ by more than BEYOND_DOUBT half-widths."""
+        """True if the sides differ by more than BEYOND_DOUBT half-widths."""
         return math.isfinite(self.high) and doubt(self.ratio, self.low, self.high) is None
 
 
@@ -157,7 +157,7 @@ def level_of(times: Iterable[float]) -> Estimate:
 
 
 def _autocorrelation_inflation(values: Sequence[float], mean: float, squares: float) -> float:
-    """How many times fewer independent blocks these are worth: (1 + r) / (1 - r), r the lag-one correlation.
+    """The factor by which fewer independent blocks these are worth: (1 + r) / (1 - r), r the lag-one correlation.
 
     r is the upper end of its one-sided 95 % interval, after its bias of (1 + 3 r) / n (Kendall 1954, Biometrika 41:403):
     too few blocks cannot show that they are independent.
@@ -184,7 +184,7 @@ def doubt(ratio: float, low: float, high: float) -> str | None:
 
 
 def contradiction(found: Estimate, reference: Estimate, other: Estimate) -> str | None:
-    """How a ratio and the two times printed beside it, its reference's and the other's, contradict each other, in words.
+    """The contradiction, in words, between a ratio and the two times printed beside it, its reference's and the other's.
 
     They do where they differ by more than the wider of both intervals, but by 1 % at least, since times are printed to
     three digits, and by 10 % in any case.

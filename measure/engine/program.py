@@ -13,7 +13,7 @@ from .workload import Settings, Workload
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Whether an output is right, the reason in words, and the largest absolute difference if there is one.
+    """The verdict on an output: right or not, the reason in words, and the largest absolute difference if there is one.
 
     `status` overrides pass and fail_accuracy; `metrics` are further numbers of the comparison; `digest` identifies the output
     to the last bit.

@@ -55,17 +55,17 @@ class Reading:
 
     @property
     def throttled(self) -> bool:
-        """Whether power or heat slowed the GPU meanwhile."""
+        """True if power or heat slowed the GPU meanwhile."""
         return bool(self.disturbance.get("throttled"))
 
     @property
     def preempted(self) -> bool:
-        """Whether the process lost its processor meanwhile."""
+        """True if the process lost its processor meanwhile."""
         return bool(self.disturbance.get("involuntary_switches"))
 
     @property
     def disturbed(self) -> bool:
-        """Whether the process lost its processor, or the GPU was slowed: estimates leave it out where enough others are left."""
+        """True if the process lost its processor, or the GPU was slowed: estimates leave it out where enough others are left."""
         return self.preempted or self.throttled
 
 

@@ -280,7 +280,7 @@ class Measurement:
         )  # fmt: skip
 
     def _is_crowded(self, backend: str) -> bool:
-        """Whether a backend shares a GPU with others than the baseline, all of which hold memory as long as this process."""
+        """True if a backend shares a GPU with others than the baseline, all of which hold memory as long as this process."""
         workload = self._job.workload
         return workload.device.startswith("cuda") and backend != workload.baseline and len(self._cases) > 2
 

@@ -91,7 +91,7 @@ class Settings:
 
     @property
     def traced(self) -> bool:
-        """Whether any setting asks for trace files."""
+        """True if any setting asks for trace files."""
         return self.profile or self.memory_snapshot or self.inspect or self.minify
 
     def to_dict(self) -> dict[str, Any]:

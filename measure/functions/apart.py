@@ -21,7 +21,7 @@ def ask(
     words: Sequence[str], workload: Workload, backend: str, timeout_s: float, *, doing: str,
     environment: Mapping[str, str] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """What the process that `words` start answers of one function of a workload.
+    """The answer of the process that `words` start, for one function of a workload.
 
     Args:
         words: The command; its process calls `answer`.

@@ -110,7 +110,7 @@ class CaseResult:
 
     @property
     def wrong(self) -> bool:
-        """Whether it ran but its output is wrong."""
+        """True if it ran but its output is wrong."""
         return self.status == "ok" and self.accuracy not in (None, *NOT_FAILURES)
 
     @property
@@ -120,7 +120,7 @@ class CaseResult:
 
     @property
     def failed(self) -> bool:
-        """Whether it counts against the run."""
+        """True if it counts against the run."""
         return self.judged not in NOT_FAILURES
 
     def time(self, statistic: str) -> tuple[float | None, float | None, float | None]:
@@ -189,7 +189,7 @@ def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
 
 
 def compiler_start(warehouse: "Warehouse", run_id: str) -> str | None:
-    """How long compilers took to start, as a sentence; None where none did."""
+    """The time that compilers took to start, as a sentence; None where none did."""
     ((total_ns, processes),) = warehouse.rows(
         "SELECT sum(value), count(DISTINCT case_id) FROM metrics WHERE run_id = ? AND metric = 'compiler_start'",
         [run_id],

@@ -1,4 +1,4 @@
-"""What torch's compiler does once a machine: it probes the processor's instructions and precompiles a header, 15 s of work.
+"""The start of torch's compiler, once a machine: it probes the processor's instructions and precompiles a header, 15 s of work.
 
 A worker has compile caches of its own, which are empty. What its compiler leaves of the start alone, before any model, is kept
 in the user's cache, and given to the next worker: files that are named by the hash of their content, of the compiler and of its

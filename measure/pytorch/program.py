@@ -211,7 +211,7 @@ class TorchProgram:
         return accuracy.kept(output)
 
     def trust(self, output: "Tensors") -> Agreement | None:
-        """Whether eager gives the same output to the last bit when run again with the same weights and random numbers."""
+        """True if eager gives the same output to the last bit when run again with the same weights and random numbers."""
         try:
             call = self.prepare(BASELINE)
             before = self._random_state()
@@ -311,7 +311,7 @@ class TorchProgram:
         return self._measuring.pop(backend)()
 
     def _at_once(self) -> int:
-        """How many memory processes run beside each other: on a GPU they would share its memory."""
+        """The number of memory processes that run beside each other: on a GPU they would share its memory."""
         needed = 2 * self.device.memory.resident_bytes()  # each holds what this process does, at most
         return (
             2

@@ -39,14 +39,14 @@ with_option: Callable[[Any], Any] = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is measured in turns: git revisions, or versions of packages."""
+    """The sides that are measured in turns: git revisions, or versions of packages."""
 
     names: Sequence[str]
     option: str  # that names them
 
     @property
     def tag(self) -> str:
-        """What a run calls its side."""
+        """The name of its side in runs."""
         return self.option.removeprefix("--").removesuffix("s")
 
     def opened(self, prepare: str | None = None) -> "contextlib.AbstractContextManager[Mapping[str, MeasuredSide]]":
@@ -62,7 +62,7 @@ class Sides:
 
 
 def sides_of(revisions: Sequence[str], packages: Sequence[str]) -> Sides | None:
-    """What is to be measured in turns, if anything.
+    """The sides to measure in turns; None if there are none.
 
     Raises:
         BenchError: Both are given, fewer than two, or a commit that all revisions would be taken for.

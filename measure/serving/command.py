@@ -85,7 +85,7 @@ def command(
 
 @contextlib.contextmanager
 def _stopping(duration_s: float | None) -> Iterator[Callable[[], bool]]:
-    """Whether to stop, asked between two records: so that Ctrl-C and SIGTERM leave all of them whole. A second one interrupts."""
+    """True to stop, asked between two records, so that Ctrl-C and SIGTERM leave all of them whole. A second signal interrupts."""
     told: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

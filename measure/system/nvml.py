@@ -19,7 +19,7 @@ CLOCKS_SET = 0x02  # somebody has set clocks
 
 @dataclass(frozen=True, slots=True)
 class ClockLock:
-    """Whether a GPU's clocks are locked, None unknown; and the clock of its multiprocessors to lock them at, MHz."""
+    """True if a GPU's clocks are locked, None unknown; and the clock of its multiprocessors to lock them at, MHz."""
 
     uuid: str
     locked: bool | None

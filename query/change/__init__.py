@@ -1,1 +1,1 @@
-"""What changed over many runs: steps, drifts, excursions, and series that know two levels."""
+"""Changes over many runs: steps, drifts, excursions, and series that know two levels."""

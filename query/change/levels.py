@@ -142,7 +142,7 @@ class Levels:
         return ChangePoint("excursion", first, last, self.value(before), self.value(after), p)
 
     def _returns(self, change: Change, following: Change) -> bool:
-        """Whether the stretch between two steps is an excursion: the levels around it are ALIKE, measured by its depth."""
+        """True if the stretch between two steps is an excursion: the levels around it are ALIKE, measured by its depth."""
         (first, last), (after, end) = change, following
         if first < last or after < end or after - first > SHORT:
             return False

@@ -113,7 +113,7 @@ def _likely(y: "Floats") -> list[float]:
 
 @functools.lru_cache(maxsize=4096)
 def fee(n: int, significance: float) -> float:
-    """What a boundary must save, in variances: the square of Student's t that n contrasts exceed by chance (Bonferroni)."""
+    """The cost a boundary must save, in variances: the square of Student's t that n contrasts exceed by chance (Bonferroni)."""
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 2, 1 - significance / (2 * n))) ** 2

@@ -164,7 +164,7 @@ def compared_rows(
 
 
 def _may_cross(rows: Sequence[Row]) -> bool:
-    """Whether a case that is better and one that is worse leave room for a crossover, which takes as long as the comparison."""
+    """True if there may be a crossover, some cases better, others worse; finding one takes as long as the comparison."""
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None and row["better"] is not None]
     return len(ratios) >= 3 and min(ratios) < 1 < max(ratios)
 

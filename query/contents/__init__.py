@@ -1,1 +1,1 @@
-"""What is in a run: one row a case, as `bench show` prints it."""
+"""The contents of a run: one row a case, as `bench show` prints it."""

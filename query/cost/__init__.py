@@ -1,1 +1,1 @@
-"""What a scheduler step costs, by its tokens and requests."""
+"""The cost of a scheduler step by its tokens and requests."""

@@ -130,7 +130,7 @@ def _bins(tokens: "Floats") -> "Floats":
 
 
 def _separable(tokens: "Floats", batch_size: "Floats") -> bool:
-    """Whether the cost of a request can be told from that of a token: not where every request has one token."""
+    """True if the cost of a request can be told from that of a token: not where every request has one token."""
     import numpy as np
 
     if batch_size.min() == batch_size.max():

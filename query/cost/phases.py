@@ -56,7 +56,7 @@ class PhaseSteps:
 
     @property
     def has_kv(self) -> bool:
-        """Whether KV tokens are known, of all of them or of none."""
+        """True if KV tokens are known, of all of them or of none."""
         return bool(self.work[:1, 2].max(initial=-1) >= 0)
 
 
@@ -89,7 +89,7 @@ class PhaseModel:
 
     @property
     def uses_kv(self) -> bool:
-        """Whether a prediction needs KV tokens."""
+        """True if a prediction needs KV tokens."""
         return self.ranges[2] is not None
 
     def row(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How the steps of today differ from what a fit by phase of other steps, say yesterday's, expects of them, region by region.
+"""Residuals of steps from a fit by phase to other steps, say today's from yesterday's, region by region.
 
 A region is a phase, or a phase and a range of tokens. Its residual is the middle of (time - expected) / expected by Tukey's
 bisquare, as the fit's errors count, so hiccups do not move it; a median would move with how many there are. Its interval has two

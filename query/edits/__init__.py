@@ -1,1 +1,1 @@
-"""What users change of runs afterwards: forget, remember, rename, tag."""
+"""Edits of recorded runs: forget, remember, rename, tag."""

@@ -1,1 +1,1 @@
-"""What got worse since the runs before, beyond noise, and what is no longer measured."""
+"""Regressions against the runs before, beyond noise, and cases that are no longer measured."""

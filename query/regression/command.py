@@ -251,7 +251,7 @@ def _since(row: Row) -> str | None:
 
 
 def _is_excused(row: Row) -> bool:
-    """Whether it is a limit that noise alone takes the case across: the case has its verdict in a row of its own."""
+    """True for a limit that noise alone takes the case across: the case has its verdict in a row of its own."""
     return bool(row["finding"] == "limit" and row["verdict"] == "SAME")
 
 

@@ -215,7 +215,7 @@ def is_judged(row: Row) -> bool:
 
 
 def is_doubted_limit(row: Row) -> bool:
-    """Whether a limit was crossed on a class of machine with too few earlier runs to tell it from the machine."""
+    """True for a limit crossed on a class of machine with too few earlier runs to tell it from the machine."""
     return bool(row["finding"] == "limit" and row["verdict"] == "UNSURE")
 
 

@@ -26,7 +26,7 @@ class DifferencePart:
 
     @property
     def is_beyond_noise(self) -> bool:
-        """Whether its interval lies on one side of 0."""
+        """True if its interval lies on one side of 0."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 

@@ -99,5 +99,5 @@ def _is_id(case_id: str | None, text: str) -> bool:
 
 
 def is_all_steps(row: Row) -> bool:
-    """Whether it is the mean of all scheduler steps."""
+    """True for the mean of all scheduler steps."""
     return bool(row["suite"] == "scheduler" and row["metric"].endswith("_mean"))

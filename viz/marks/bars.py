@@ -80,7 +80,7 @@ class Bars:
 
     @cached_property
     def _crowded(self) -> bool:
-        """Whether a row would hold more series than can be told apart by colour: each then has a row of its own."""
+        """True if a row would hold more series than can be told apart by colour: each then has a row of its own."""
         return len(self._series) > _ABREAST
 
     @cached_property

@@ -77,7 +77,7 @@ class Ecdf:
 
     @cached_property
     def log(self) -> bool:
-        """Whether the values span so much that the axis must be logarithmic."""
+        """True if the values span so much that the axis must be logarithmic."""
         values = [sample.value for sample in self.samples]
         return min(values) > 0 and max(values) / min(values) > _WIDE
 

@@ -82,7 +82,7 @@ class Lines:
 
     @property
     def _in_grid(self) -> bool:
-        """Whether panels have places of their own: several, or one with a title, which is not that of the figure."""
+        """True if panels have places of their own: several, or one whose title is not the figure's."""
         return len(self.panels) > 1 or bool(self.panels[0].title)
 
     @cached_property

@@ -178,7 +178,7 @@ class _Reader:
                 yield copies, self._finder.find(copies, damaged, fill=b"\0").starts
 
     def sentences(self) -> list[str]:
-        """What is lost."""
+        """The losses, a sentence each."""
         contents, found = self._contents, self._contents.found
         said, lost, is_about = list[str](), contents.lost, contents.is_about
         if found.cut_bytes:

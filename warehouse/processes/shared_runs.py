@@ -41,7 +41,7 @@ def announce_to_children(run_id: str) -> None:
 
 
 def _is_importing_main() -> bool:
-    """Whether this is a child of `multiprocessing` that imports its parent's script, as it does before its own work."""
+    """True in a child of `multiprocessing` that imports its parent's script, as it does before its own work."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and getattr(process.current_process(), "_inheriting", False)
 

@@ -59,7 +59,7 @@ def is_damaged(store: "Store") -> bool:
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether an error, or one that caused it, comes of a damaged database file; duckdb has been imported then."""
+    """True if an error, or one that caused it, comes of a damaged database file; duckdb has been imported then."""
     while error is not None:
         if type(error).__module__.endswith("duckdb") and any(sign in str(error) for sign in CORRUPT):
             return True

@@ -12,7 +12,7 @@ USUAL_HOME = "/usr/local/cuda"
 
 
 def without_compiler(device: str) -> str | None:
-    """What inductor lacks: a C++ compiler on the CPU; a C compiler, triton and a GPU it compiles for on a GPU."""
+    """The programs that inductor lacks: a C++ compiler on the CPU; a C compiler, triton and a GPU it compiles for on a GPU."""
     if device == "cpu":
         compilers = filter(None, (os.environ.get("CXX"), "g++", "clang++"))
         if not any(map(shutil.which, compilers)):
