@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .query.comparison.compare import Comparison
     from .query.explain.explain import Explanation
     from .query.report import Report
-    from .query.tables import Described
+    from .query.tables import Description
     from .viz.output.figure import Figure
 
 Row = dict[str, Any]
@@ -196,7 +196,7 @@ class OpenStore:
         with Warehouse.open(self.store) as warehouse:
             return list(catalog(warehouse).dicts())
 
-    def view(self, name: str) -> "Described":
+    def view(self, name: str) -> "Description":
         """Describe a view, macro or table, as `bench views NAME` describes it.
 
         Raises:

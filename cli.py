@@ -17,7 +17,7 @@ import click
 from ._version import __version__
 from .command_names import COMMANDS, EARLIER, OTHER_NAMES, WANTS
 from .lazy_group import LazyGroup
-from .query.higher_rooms import HigherRooms
+from .query.command_services import CommandServices
 from .warehouse import interruption
 from .warehouse.console.error_lines import choose_format_early, errors_option, forget_format, write_error
 from .warehouse.errors import BenchError, Exit
@@ -84,7 +84,7 @@ class Commands(LazyGroup):
 @click.pass_context
 def cli(context: click.Context, store: str | None) -> None:
     """Measure, keep, question and draw the performance of ML systems."""
-    context.obj = HigherRooms(_ingest_path, _ingest_result, _measure_again, _run_bench, _leave)
+    context.obj = CommandServices(_ingest_path, _ingest_result, _measure_again, _run_bench, _leave)
     if store is not None:
         _use(context, store)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..query.higher_rooms import higher_rooms
+from ..query.command_services import command_services
 from ..warehouse.console.options import Command, format_option, notify, store_option
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError
@@ -76,7 +76,7 @@ def mcp(commands: tuple[str, ...], timeout: float, query_timeout: float, query_m
         bench programs mcp --store .bench
         bench programs mcp --allow-measure 'bench measure models --models mlp --quick'
     """
-    rooms = higher_rooms()
+    rooms = command_services()
     for ending in SIGNALS:
         if signal.getsignal(ending) is not signal.SIG_IGN:
             signal.signal(ending, lambda number, frame: rooms.leave(number))

@@ -22,7 +22,7 @@ from .progress import IngestProgress
 from .readers.files import read_head
 from .run import IngestReport
 from .run import ingest as ingest_files
-from .user_formats.mapped import Mapped
+from .user_formats.mapped import MappedFormat
 from .user_formats.mapping import fields_for_people, parse_mapping, terms_of
 from .user_formats.pattern import Pattern
 
@@ -146,7 +146,7 @@ def ingest_result(
     Raises:
         BenchError: Nothing in them can be loaded.
     """
-    sources = SourceOptions(config=config, own=Mapped(parse_mapping(maps)) if maps else None, anew=True)
+    sources = SourceOptions(config=config, own=MappedFormat(parse_mapping(maps)) if maps else None, anew=True)
     report = ingest_files(store, [str(path) for path in paths], sources=sources, tags=tags, facts=facts, notify=_notify)
     if not report.runs:
         raise BenchError(f"nothing in {paths[0].name} is a result")
@@ -172,7 +172,7 @@ def _own(
         raise BenchError(
             f"{what} {'says what --format says' if format_name else 'is about a file'}. Give FILE {what} …"
         )
-    return Mapped(parse_mapping(maps)) if pattern is None else Pattern(pattern, maps)
+    return MappedFormat(parse_mapping(maps)) if pattern is None else Pattern(pattern, maps)
 
 
 def _pair(tag: str) -> tuple[str, str]:

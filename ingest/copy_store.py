@@ -7,9 +7,9 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from ..warehouse.events import TABLES
 from ..warehouse.log import IMPORT, EventLog, replaced
-from ..warehouse.remote.copying import Copied, copy_events
+from ..warehouse.remote.copying import CopyResult, copy_events
 from ..warehouse.remote.inventory import Holding, holding, is_event_file, is_merged, missing
-from ..warehouse.remote.places import Damaged, Entry, Folder
+from ..warehouse.remote.places import DamagedFile, Entry, Folder
 from ..warehouse.store import Store
 
 
@@ -29,7 +29,7 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
     Raises:
         BenchError: The path is this store itself, is not a file of a log, or was renamed.
     """
-    here, copied = Folder(store.root), Copied()
+    here, copied = Folder(store.root), CopyResult()
     if path.is_dir():
         other = Store(path.absolute())
         if other.root.resolve() == store.root.resolve():
@@ -57,7 +57,7 @@ def copy(path: Path, store: Store, notes: list[str]) -> int:
     return len(copied.entries)
 
 
-def _copy_file(path: Path, here: Folder, copied: Copied) -> None:
+def _copy_file(path: Path, here: Folder, copied: CopyResult) -> None:
     name = f"events/{_table(path)}/{path.name}"
     if not is_event_file(name):  # it is known by its name, and would count again
         raise BenchError(f"{path} has another name than the log gave it. Give a file of events/, or a store's folder.")
@@ -67,7 +67,7 @@ def _copy_file(path: Path, here: Folder, copied: Copied) -> None:
     for entry in wanted:
         try:
             here.put(path, name)
-        except Damaged as error:
+        except DamagedFile as error:
             copied.problems[name] = str(error)
         else:
             copied.entries.append(entry)

@@ -180,10 +180,12 @@ def _plan_set(
     found: dict[tuple[str, str, str], list[_File]] = {}
     places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
     prints = _fingerprints([place.path for place in places], known, progress.hashed)
-    for place, print_of in zip(places, prints, strict=True):
+    for place, fingerprint_of in zip(places, prints, strict=True):
         progress.looked()
         try:
-            file = _look(place, print_of, want.config, forced, known, plan, unknown, options.again or options.anew)
+            file = _look(
+                place, fingerprint_of, want.config, forced, known, plan, unknown, options.again or options.anew
+            )
         except OSError as error:
             unknown[place.name] = f"cannot be read ({error.strerror})"
             continue
@@ -285,7 +287,7 @@ def _fingerprints(
 
 def _look(
     place: FileLocation,
-    print_of: Callable[[], Fingerprint],
+    fingerprint_of: Callable[[], Fingerprint],
     label: str | None,
     forced: Format | None,
     known: KnownSources,
@@ -298,19 +300,19 @@ def _look(
     if path.stat().st_size == 0:
         plan.notes.append(f"{path} is empty")
         return None
-    print_ = print_of()
-    candidates = list(known.by_sha256.get(print_.sha256, ()))
+    seen = fingerprint_of()
+    candidates = list(known.by_sha256.get(seen.sha256, ()))
     candidates += [
         row
-        for row in known.by_head.get(print_.head_sha256, ())
-        if row.end_byte < print_.size_bytes and print_.prefixes.get(row.end_byte) == row.sha256
+        for row in known.by_head.get(seen.head_sha256, ())
+        if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
     ]
     candidates = [row for row in candidates if not (again and row.forgotten)]
-    same = [row for row in candidates if _same_file(row, place, print_, forced)]
+    same = [row for row in candidates if _same_file(row, place, seen, forced)]
     mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
     if mine:
         match = max(mine, key=lambda row: (row.end_byte, row.part))
-        return _File(path, place.name, print_, match.format, match, forced=forced)
+        return _File(path, place.name, seen, match.format, match, forced=forced)
     if forced and (reason := forced.unfit(path)):
         unknown[place.name] = reason
         return None
@@ -329,10 +331,10 @@ def _look(
         return None
     if forced and (others := sorted({row.format for row in candidates} - {forced.name})):
         plan.notes.append(f"{path} is in the store already, read as {', '.join(others)}; it is loaded a second time")
-    return _File(path, place.name, print_, kind.name, None, same[0].config if same else None, forced)
+    return _File(path, place.name, seen, kind.name, None, same[0].config if same else None, forced)
 
 
-def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, forced: Format | None) -> bool:
+def _same_file(row: IndexedSource, place: FileLocation, seen: Fingerprint, forced: Format | None) -> bool:
     """Return whether a known part whose bytes begin this file is this file, shorter or as it is."""
     if forced is not None and row.format != forced.name:
         return False
@@ -342,7 +344,7 @@ def _same_file(row: IndexedSource, place: FileLocation, print_: Fingerprint, for
         and kind.identity(row.name) != kind.identity(place.name)
     ):
         return False
-    if row.end_byte == print_.size_bytes:
+    if row.end_byte == seen.size_bytes:
         return True
     kind = forced or formats().get(row.format)
     if kind is None or not kind.grows:

@@ -398,7 +398,7 @@ def _list(
 ) -> None:
     """Write a view, for people the columns that matter and hold anything, else all of them; of runs also say which went."""
     from ..warehouse.database import Warehouse
-    from .resolve import gone_runs
+    from .resolve import removed_runs
     from .tables import select
 
     with Warehouse.open(store) as warehouse:
@@ -408,7 +408,7 @@ def _list(
             write_fitted(*table, fmt, shared=_SHARED, spare=_SPARE, reason=_REASONS.get(view))
         else:
             write(select(warehouse, view, where, order=order, limit=limit), fmt)
-        for sentence in gone_runs(warehouse) if view in ("run_summaries", "listed_runs") else ():
+        for sentence in removed_runs(warehouse) if view in ("run_summaries", "listed_runs") else ():
             notify(sentence)
 
 

@@ -307,11 +307,13 @@ def _opened(asked: Question[Any], store: Store, stack: contextlib.ExitStack) -> 
     from ..warehouse.database import Warehouse
 
     if places := asked.places():
+        from .command_services import command_services
         from .comparison.sides import sides_in_place
-        from .higher_rooms import higher_rooms
 
         every = bool(getattr(asked, "all_runs", False))
-        store = stack.enter_context(sides_in_place(store, places, notify, higher_rooms().ingest_path, all_runs=every))
+        store = stack.enter_context(
+            sides_in_place(store, places, notify, command_services().ingest_path, all_runs=every)
+        )
     return Warehouse.open(store)
 
 

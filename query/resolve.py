@@ -75,11 +75,11 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
     """
     base, back = split_back(name)
     rows = run_names(warehouse, tagged=base.startswith(_TAG) or base == "latest")
-    runs = meant_runs(base, rows)
+    runs = matching_runs(base, rows)
     if not runs:
-        _check_gone(warehouse, base)
+        _raise_if_removed(warehouse, base)
         if not rows:
-            cure = gone_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
+            cure = removed_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
             raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
         raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench list runs")
@@ -102,7 +102,7 @@ def split_back(name: str) -> tuple[str, int | None]:
     return (base, int(back)) if back.isdecimal() else (name, None)  # a config may hold a tilde
 
 
-def meant_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
+def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
     """Runs a name without `~N` means, in the order given."""
     if name == "latest":
         own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and "bisect" not in _tags(run)]
@@ -134,7 +134,7 @@ def _tags(run: RunNames) -> dict[str, Any]:
     return tags if isinstance(tags, dict) else {}
 
 
-def gone_runs(warehouse: "Warehouse") -> list[str]:
+def removed_runs(warehouse: "Warehouse") -> list[str]:
     """Count the runs moved into other stores, a sentence for each store, and the forgotten ones."""
     counts = Counter(archive for *_, archive in warehouse.rows(_ARCHIVED))
     forgotten = len(warehouse.rows(_FORGOTTEN))
@@ -148,16 +148,16 @@ def gone_runs(warehouse: "Warehouse") -> list[str]:
     )
 
 
-def _check_gone(warehouse: "Warehouse", name: str) -> None:
+def _raise_if_removed(warehouse: "Warehouse", name: str) -> None:
     """Raise BenchError where a name means runs that were moved into another store, or forgotten."""
     forgotten = {row[0]: row for row in warehouse.rows(_FORGOTTEN)}
-    if name != "latest" and (found := meant_runs(name, _named(forgotten.values()))):
+    if name != "latest" and (found := matching_runs(name, _named(forgotten.values()))):
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
         raise BenchError(
             f"{which} forgotten. `bench list runs --forgotten` says when and why; `bench remember` brings runs back."
         )
     rows = warehouse.rows(_ARCHIVED)
-    if found := meant_runs(name, _named(rows)) if name != "latest" else []:
+    if found := matching_runs(name, _named(rows)) if name != "latest" else []:
         archive = next(row[4] for row in rows if row[0] == found[0])
         which = f"run {found[0]} was" if len(found) == 1 else f"the {len(found)} runs of {name!r} were"
         raise BenchError(
@@ -186,7 +186,7 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
         if value not in known:
             cure = "" if place else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
-                _check_gone(warehouse, value)
+                _raise_if_removed(warehouse, value)
                 cure = "List them with: bench list configs"
             where = place or ("" if view.startswith("(") else view)  # other views may well have it
             raise UnknownName(COLUMN_LABELS.get(column, column), value, known, where=where, cure=cure)

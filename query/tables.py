@@ -58,7 +58,7 @@ def newest_runs(warehouse: "Warehouse", view: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class Description:
     """The description of a table, view or macro that `bench views NAME` prints."""
 
     name: str
@@ -98,7 +98,7 @@ def signature(view: sql.View) -> str:
     return f"{view.name}({', '.join(arguments)})"
 
 
-def describe(warehouse: "Warehouse", name: str) -> Described:
+def describe(warehouse: "Warehouse", name: str) -> Description:
     """The description of a table, view or macro.
 
     Raises:
@@ -110,15 +110,17 @@ def describe(warehouse: "Warehouse", name: str) -> Described:
         near = [known for known in forms if not known.startswith("_")]
         raise UnknownName("view or table", name, near, cure="List them with: bench views")
     if computed := sql.computed().get(name):
-        return Described(name, computed.doc, [(column, of.type, of.meaning) for column, of in computed.columns.items()])
+        return Description(
+            name, computed.doc, [(column, of.type, of.meaning) for column, of in computed.columns.items()]
+        )
     view = sql.views().get(name)
     must = [a for a in (view.arguments if view else None) or () if a.default is None]  # lists of runs
     read = f"{name}({', '.join(['NULL::VARCHAR[]'] * len(must))})" if must else forms[name]
     types = warehouse.rows(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {read})")
     if view is not None:
-        return Described(
+        return Description(
             signature(view), view.doc, [(column, kind, view.columns[column].meaning) for column, kind in types]
         )
     ((doc,),) = warehouse.rows("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [name])
     comments = dict(warehouse.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [name]))
-    return Described(name, doc or "", [(column, kind, comments.get(column) or "") for column, kind in types])
+    return Description(name, doc or "", [(column, kind, comments.get(column) or "") for column, kind in types])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .output.figure import Figure
 
 
-class Confined:
+class UserSQL:
     """Marks SQL of the user: the command denies it access to files, the network and settings."""
 
 
@@ -57,7 +57,7 @@ Size = Annotated[
 def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
     """The command of a chart: its parameters are options, its docstring up to the form feed is the help."""
     _, *parameters = inspect.signature(draw).parameters.values()
-    confined = any(Confined in getattr(parameter.annotation, "__metadata__", ()) for parameter in parameters)
+    confined = any(UserSQL in getattr(parameter.annotation, "__metadata__", ()) for parameter in parameters)
 
     @click.command(name, cls=Command, help=str(draw.__doc__).partition("\f")[0])
     @click.option(

@@ -206,7 +206,7 @@ def _short(value: object) -> str:
 
 
 @dataclass(slots=True)
-class Heard:
+class HeartbeatCount:
     """Heartbeats of one worker and rank, and the smallest and largest counter heard with them."""
 
     heartbeats: int = 0

@@ -119,7 +119,7 @@ class StoreFull(BenchError):
     """The disk has no room for more events, or may not be written; those before are safe."""
 
 
-class Closed(BenchError):
+class JournalClosed(BenchError):
     """The journal was closed meanwhile."""
 
 
@@ -519,7 +519,7 @@ class Journal:
 
     def _check_open(self) -> None:
         if self.closed:
-            raise Closed(f"{self.path} is closed")
+            raise JournalClosed(f"{self.path} is closed")
 
     def _check_there(self) -> None:
         """Write the file anew if somebody removed it; then a following journal takes what comes.
@@ -539,7 +539,7 @@ class Journal:
             copy.rename(self.path)
         sys.stderr.write(f"bench: {self.path.name} was removed while events were recorded; it was written again\n")
         self._release()
-        raise Closed(f"{self.path} was removed")
+        raise JournalClosed(f"{self.path} was removed")
 
     def struct(self, kind: int, mask: int, lengths: tuple[int, ...] = ()) -> struct.Struct:
         """The packer of one shape of row, without its trailer, made once."""
@@ -591,7 +591,7 @@ class Journal:
 
         The window is written first: its pages may reach the disk in any order with those written later.
         """
-        with contextlib.suppress(Closed):
+        with contextlib.suppress(JournalClosed):
             self.drain()
         with contextlib.suppress(FileNotFoundError):  # sealed, which made it durable
             file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
@@ -609,7 +609,7 @@ class Journal:
             windows = sorted((self._active, self._other), key=lambda window: window.number)
             for window in windows:
                 window.close()  # both, before either is written: no append may come between
-            with contextlib.suppress(StoreFull, Closed):  # then they are read from the windows, or from a copy
+            with contextlib.suppress(StoreFull, JournalClosed):  # then they are read from the windows, or from a copy
                 for window in windows:
                     with window.close() as records:
                         if records and not window.is_written:

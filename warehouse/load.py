@@ -49,7 +49,7 @@ DERIVING: tuple[type[Event], ...] = (
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadResult:
     """The result of a load."""
 
     recovered: list[Path] = field(default_factory=list)  # journals of dead writers that were sealed
@@ -78,7 +78,7 @@ class Loaded:
         return [*self.left_out.sentences().values(), *self.recovery_notes]
 
 
-def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force: bool = False) -> Loaded:
+def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force: bool = False) -> LoadResult:
     """Seal dead journals, then bring the warehouse up to date with the log.
 
     Args:
@@ -98,7 +98,7 @@ def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force
     return loaded
 
 
-def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Loaded:
+def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) -> LoadResult:
     """Derive the whole warehouse again; readers keep the old one until the new one is in place. Raises as `load`."""
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
@@ -108,7 +108,7 @@ def rebuild(store: Store, *, wait: bool = True, notify: Notify | None = None) ->
 
 
 @contextlib.contextmanager
-def load_apart(store: Store) -> Iterator[tuple[Store, Loaded]]:
+def load_apart(store: Store) -> Iterator[tuple[Store, LoadResult]]:
     """The log of a store that this user may not write, loaded in a folder that is removed at the end; journals stay unread.
 
     Raises:
@@ -126,7 +126,7 @@ def load_apart(store: Store) -> Iterator[tuple[Store, Loaded]]:
         yield apart, loaded
 
 
-def load_locked(store: Store, *, anew: bool = False, force: bool = False) -> Loaded:
+def load_locked(store: Store, *, anew: bool = False, force: bool = False) -> LoadResult:
     """`load` for a caller that holds the store's lock; fetches new files of a bucket first, and uploads missing ones."""
     if not store.remote:
         return _load_log(store, anew, force)
@@ -138,11 +138,11 @@ def load_locked(store: Store, *, anew: bool = False, force: bool = False) -> Loa
     return loaded
 
 
-def _load_log(store: Store, anew: bool, force: bool) -> Loaded:
+def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
     import duckdb
 
     log = EventLog(store)
-    loaded = Loaded()
+    loaded = LoadResult()
     loaded.recovered, problems = log.recover(force=force)
     loaded.left_out |= problems
     loaded.unchecked_bytes, loaded.emptied = log.unchecked_bytes, log.emptied
@@ -211,7 +211,7 @@ def readable_files(store: Store) -> tuple[list[LogFile], LeftOut]:
         BenchError: There is no store.
     """
     must_exist(store)
-    log, seen = EventLog(store), Loaded()
+    log, seen = EventLog(store), LoadResult()
     if store.remote or log.is_unfinished():
         with store.lock():
             if store.remote:
@@ -227,7 +227,7 @@ def readable_files(store: Store) -> tuple[list[LogFile], LeftOut]:
     return readable([file for file in files if file.name not in superseded], seen.left_out), seen.left_out
 
 
-def _publish_fitting(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
+def _publish_fitting(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: LoadResult) -> None:
     """Publish a new version; files that lack a column, or hold one of another type, are left out and named."""
     import duckdb
 
@@ -251,7 +251,7 @@ def _misfits(files: Sequence[LogFile]) -> dict[str, str]:
         create_tables(connection)
         for file in files:
             try:
-                _insert(connection, TABLES[file.table], f"read_parquet({path_list([file])})", Loaded())
+                _insert(connection, TABLES[file.table], f"read_parquet({path_list([file])})", LoadResult())
             except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
                 why = str(error).splitlines()[0]
                 found[file.name] = f"does not have the columns of {file.table} ({why}). {RESTORE}"
@@ -259,7 +259,7 @@ def _misfits(files: Sequence[LogFile]) -> dict[str, str]:
     return found
 
 
-def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: Loaded) -> None:
+def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: LoadResult) -> None:
     loaded.rows, loaded.files, loaded.unknown_columns = {}, 0, {}
     with new_version(store, fresh=loaded.rebuilt) as connection:
         for file, names in noted.items():
@@ -293,7 +293,7 @@ def _known(store: Store) -> set[str] | None:
     return known
 
 
-def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: Loaded) -> None:
+def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: LoadResult) -> None:
     # changes come first: they say which rows of the others count
     touched = _load_table(connection, RunChange, new, frozenset(), loaded)
     changes = RunChanges.of(connection)
@@ -309,7 +309,11 @@ def _load(connection: "duckdb.DuckDBPyConnection", new: list[LogFile], loaded: L
 
 
 def _load_table(
-    connection: "duckdb.DuckDBPyConnection", event: type[Event], new: list[LogFile], forgotten: Set[str], loaded: Loaded
+    connection: "duckdb.DuckDBPyConnection",
+    event: type[Event],
+    new: list[LogFile],
+    forgotten: Set[str],
+    loaded: LoadResult,
 ) -> set[str]:
     """Insert the files of one table; returns the runs whose derived rows change."""
     files = [file for file in new if file.table == event.TABLE]
@@ -340,7 +344,7 @@ def _one_row_a_run(connection: "duckdb.DuckDBPyConnection") -> None:
     connection.execute("INSERT INTO runs BY NAME FROM _whole")
 
 
-def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source: str, loaded: Loaded) -> int:
+def _insert(connection: "duckdb.DuckDBPyConnection", event: type[Event], source: str, loaded: LoadResult) -> int:
     """Insert the rows of the files, with the columns that this bench knows; returns the number of rows."""
     have = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
     known = {f.name: SQL_TYPES[f.type] for f in event.fields()}

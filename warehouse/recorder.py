@@ -41,8 +41,8 @@ from .journal import (
     NARROW_CHUNK,
     PAGE,
     ROTATE_BYTES,
-    Closed,
     Journal,
+    JournalClosed,
     is_own,
 )
 from .processes.program_end import exception_at_exit, watch_sys_exit
@@ -273,7 +273,7 @@ class Run:
             journal = self._current()
             try:
                 return append(journal)
-            except Closed:
+            except JournalClosed:
                 continue
 
     def _current(self) -> Journal:

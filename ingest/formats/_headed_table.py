@@ -7,7 +7,7 @@ from ...warehouse.console.numbers import counted
 from ..format import Head, Part
 from ..readers.csv_rows import CsvRow, rows
 from ..readers.document import BadRecord, Object, lines_of, read_text
-from ..readers.json_format import Broken, ListFormat
+from ..readers.json_format import ListFormat, UnlocatedRecords
 from ..readers.results import Results
 
 
@@ -38,7 +38,7 @@ class HeadedTable(ListFormat):
         return [
             Object([(name, cell) for name, cell in zip(names, row.cells, strict=True) if cell])
             if not row.problem and len(row.cells) == len(names)
-            else Broken(
+            else UnlocatedRecords(
                 row.text,
                 BadRecord(row.problem or f"{counted(len(row.cells), 'column')} under a header of {len(names)}"),
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...warehouse.events import Environment, as_json
 from ..readers.document import BadRecord, Object, instant, labels
-from ..readers.json_format import Broken, JsonFormat, by_run
+from ..readers.json_format import JsonFormat, UnlocatedRecords, by_run
 from ..readers.results import Chosen, Results, Subject
 from ..readers.units import unit_of
 
@@ -81,7 +81,7 @@ class ConbenchCompare(JsonFormat):
             measured = [{key: value for key, value in side.items() if key not in OF_BOTH} for side in group]
             results.run(content=as_json(measured), tags={"run_id": group[0].get("run_id")})
             yield from group
-        yield from (side for side in sides if isinstance(side, Broken))
+        yield from (side for side in sides if isinstance(side, UnlocatedRecords))
 
     def load(self, record: Object, results: Results) -> None:
         """One side of a comparison."""
@@ -107,7 +107,7 @@ class ConbenchCompare(JsonFormat):
 def _sides(record: Any) -> Iterable[Any]:
     """The results that a record compares, as objects of their own; the contender has what belongs to both."""
     if not isinstance(record, Object):
-        return [Broken(record, BadRecord("not an object"))]
+        return [UnlocatedRecords(record, BadRecord("not an object"))]
     both = {key: record[key] for key in ("unit", "less_is_better") if key in record}
     rest = {key: record[key] for key in OF_BOTH if key in record}
     found: list[Any] = []
@@ -125,8 +125,8 @@ def _sides(record: Any) -> Iterable[Any]:
         if isinstance(side, Object):
             found.append(Object([*{**side, **both, **more}.items()]))
         elif side is not None:
-            found.append(Broken(record, BadRecord(f"{name} is not a result")))
-    return found or [Broken(record, BadRecord("neither a baseline nor a contender"))]
+            found.append(UnlocatedRecords(record, BadRecord(f"{name} is not a result")))
+    return found or [UnlocatedRecords(record, BadRecord("neither a baseline nor a contender"))]
 
 
 def _error(case: Subject, error: Any) -> None:

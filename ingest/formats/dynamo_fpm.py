@@ -36,7 +36,7 @@ from ...warehouse.forward_pass import (
     UNKNOWN_SPAN,
     VARIANCES,
     VERSION,
-    Heard,
+    HeartbeatCount,
     is_step,
     step_columns,
 )
@@ -220,7 +220,9 @@ class _Passes:
     batch: Batch
     tally: Tally = field(default_factory=Tally)
     sampled: int = 0  # lines of a capture that left passes out
-    heard: dict[tuple[str | None, int | None], Heard] = field(default_factory=lambda: defaultdict(Heard))
+    heard: dict[tuple[str | None, int | None], HeartbeatCount] = field(
+        default_factory=lambda: defaultdict(HeartbeatCount)
+    )
 
     @property
     def span(self) -> str:

@@ -21,7 +21,7 @@ from ..format import Head, Part, Tally
 from ..readers.csv_rows import reason_of
 from ..readers.document import BadRecord, Object, decode_companion, instant, lines_of, read_text
 from ..readers.files import read_head
-from ..readers.json_format import Broken, JsonFormat, reject_file
+from ..readers.json_format import JsonFormat, UnlocatedRecords, reject_file
 from ..readers.lazy_lists import count_in, read_document, records_in
 from ..readers.results import LONGEST_NAME, Results, Subject
 from . import _serving
@@ -258,7 +258,7 @@ def _level(experiment: Any) -> _Level | None:
 def _requests(levels: list[_Level | None], experiments: list[Any], config: Object, results: Results) -> Iterator[Any]:
     for level, experiment in zip(levels, experiments, strict=True):
         if level is None:
-            yield Broken(experiment, BadRecord("an experiment that does not say its load"))
+            yield UnlocatedRecords(experiment, BadRecord("an experiment that does not say its load"))
             continue
         name = _model(config) or level.model or _place(results)
         place = [("name", name), ("axes", _axes(config) | {level.mode: level.value})]
@@ -267,7 +267,7 @@ def _requests(levels: list[_Level | None], experiments: list[Any], config: Objec
         yield Object([("experiment", boundaries), *counts, *place])
         for index, request in enumerate(records_in(level.requests)):
             about = [("index", index), *place]
-            yield request if isinstance(request, Broken) else Object([("request", request), *about])
+            yield request if isinstance(request, UnlocatedRecords) else Object([("request", request), *about])
 
 
 def _config(summary: Object) -> Object:

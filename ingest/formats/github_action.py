@@ -7,7 +7,7 @@ from typing import Any
 from ...warehouse.events import Instant, as_json
 from ..format import FILE, Head
 from ..readers.document import BadRecord, Object, decode, instant, show
-from ..readers.json_format import Broken, JsonFormat, ListFormat
+from ..readers.json_format import JsonFormat, ListFormat, UnlocatedRecords
 from ..readers.results import Results, Subject, number
 from ..readers.units import unit_of
 
@@ -48,13 +48,13 @@ class GithubAction(JsonFormat):
             try:
                 history = entries.array(suite)
             except BadRecord as error:
-                yield Broken(entries[suite], error)
+                yield UnlocatedRecords(entries[suite], error)
                 continue
             for entry in history:
                 try:
                     benches = _run(suite, entry, about, results)
                 except BadRecord as error:
-                    yield Broken(entry, error)
+                    yield UnlocatedRecords(entry, error)
                 else:
                     yield from benches
 

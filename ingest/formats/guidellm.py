@@ -10,7 +10,7 @@ from typing import Any
 from ...warehouse.events import Environment
 from ..format import FILE, Part
 from ..readers.document import Object, instant
-from ..readers.json_format import Broken, JsonFormat
+from ..readers.json_format import JsonFormat, UnlocatedRecords
 from ..readers.lazy_lists import count_in, read_document, records_in
 from ..readers.results import LONGEST_NAME, Results, Subject
 from . import _serving
@@ -104,7 +104,9 @@ def _records(benchmarks: list[Any], document: Object) -> Iterator[Any]:
             for number, request in enumerate(records_in(several)):
                 about = [("status", status), ("number", number), *place]
                 yield (
-                    request if isinstance(request, Broken) else Object([("request", _serving.public(request)), *about])
+                    request
+                    if isinstance(request, UnlocatedRecords)
+                    else Object([("request", _serving.public(request)), *about])
                 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally
 from ..readers.document import BadRecord, Object, instant
-from ..readers.json_format import Broken, JsonFormat, read_record, reject_file
+from ..readers.json_format import JsonFormat, UnlocatedRecords, read_record, reject_file
 from ..readers.results import Results, Subject, number
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class GoogleTest(JsonFormat):
                 results.context = suite.text("name"), seen
                 tests = suite.array("testsuite")
             except BadRecord as error:
-                yield Broken(suite, error)
+                yield UnlocatedRecords(suite, error)
             else:
                 yield from tests
 

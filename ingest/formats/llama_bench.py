@@ -7,7 +7,7 @@ from typing import Any
 from ...warehouse.events import Environment
 from ..format import FILE, Head
 from ..readers.document import BadRecord, Object, lines_of
-from ..readers.json_format import LEADING, Broken, JsonFormat, records_of
+from ..readers.json_format import LEADING, JsonFormat, UnlocatedRecords, records_of
 from ..readers.results import Results
 
 KEYS = ("model_type", "n_prompt", "n_gen", "avg_ts")
@@ -114,7 +114,7 @@ def _markdown(text: str) -> Iterator[Any]:
         elif header and line.startswith("|") and not line.startswith(("| -", "|-", "| :")):
             speed = SPEED.fullmatch(cells[-1])
             if len(cells) != len(header) or speed is None:
-                yield Broken(line, BadRecord("no row of the table: as many cells as the header, and a speed"))
+                yield UnlocatedRecords(line, BadRecord("no row of the table: as many cells as the header, and a speed"))
                 continue
             named = zip(header[1:-1], cells[1:-1], strict=True)
             settings = [(SHORT.get(name, name), cell) for name, cell in named if cell]

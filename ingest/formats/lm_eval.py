@@ -6,7 +6,7 @@ from typing import Any
 
 from ..format import FILE, Head
 from ..readers.document import BadRecord, Object, show
-from ..readers.json_format import Broken, JsonFormat
+from ..readers.json_format import JsonFormat, UnlocatedRecords
 from ..readers.results import Results
 
 TASK = re.compile(r"results\..+\.[^.,]+,[\w-]+")  # a metric and its filter: results.hellaswag.acc,none
@@ -44,7 +44,7 @@ class LmEval(JsonFormat):
                 said = [(key, inner.get(task)) for key, inner in about.items()]
                 yield Object([("task", task), ("scores", scores), *said])
             else:
-                yield Broken(scores, BadRecord(f"{task} is {show(scores)}, not an object"))
+                yield UnlocatedRecords(scores, BadRecord(f"{task} is {show(scores)}, not an object"))
 
     def load(self, record: Object, results: Results) -> None:
         """One task."""

@@ -15,7 +15,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.events import Environment
 from ..format import Head
 from ..readers.document import BadRecord, Object, decode, decode_companion, labels
-from ..readers.json_format import Broken, JsonFormat
+from ..readers.json_format import JsonFormat, UnlocatedRecords
 from ..readers.results import LONGEST_NAME, Results, Subject, number
 from . import _serving
 
@@ -108,14 +108,14 @@ def _rows(text: str) -> Iterator[Any]:
         header = next(reader, [])
         for row in reader:
             if len(row) != len(header):
-                yield Broken(row, BadRecord(f"{counted(len(row), 'column')} under a header of {len(header)}"))
+                yield UnlocatedRecords(row, BadRecord(f"{counted(len(row), 'column')} under a header of {len(header)}"))
                 continue
             try:
                 yield _nested(header, row)
             except BadRecord as error:
-                yield Broken(row, error)
+                yield UnlocatedRecords(row, error)
     except csv.Error as error:
-        yield Broken(text[:1000], BadRecord(f"not valid CSV: {error}"))
+        yield UnlocatedRecords(text[:1000], BadRecord(f"not valid CSV: {error}"))
 
 
 def _nested(header: list[str], row: list[str]) -> Object:
@@ -172,7 +172,7 @@ def _targets(experiments: list[Any]) -> Iterator[Any]:
         elif report is None:
             yield Object([("config", each["config"])])
         elif not isinstance(report, Object):
-            yield Broken(each, BadRecord("the report is not an object"))
+            yield UnlocatedRecords(each, BadRecord("the report is not an object"))
         else:
             for target, measured in report.items():
                 yield Object([("config", each["config"]), ("target", target), ("measured", measured)])

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...warehouse.events import Environment, as_json
 from ..readers.document import BadRecord, Object, labels
-from ..readers.json_format import Broken, JsonFormat, by_run, records_of
+from ..readers.json_format import JsonFormat, UnlocatedRecords, by_run, records_of
 from ..readers.results import Chosen, Results
 
 UNIT = re.compile(r"(.+?) ?\(([^()]{1,20})\)")  # avg_inference_latency(ms)
@@ -92,7 +92,7 @@ def _run(records: list[Any], first: Object, results: Results) -> Chosen:
         extra=labels({"runner": runner.text("type"), "dependencies": dependencies, "runners": [each.left() for each in runners]}),
     )  # fmt: skip
     return results.run(
-        content=as_json([record.value if isinstance(record, Broken) else record for record in records]),
+        content=as_json([record.value if isinstance(record, UnlocatedRecords) else record for record in records]),
         started_at=first.moment("timestamp"), git_commit=first.text("head_sha") or None,
         git_branch=first.text("head_branch") or None, host=host, environment=environment,
         tags={field: first.get(field) for field in RUN if field not in ("head_sha", "head_branch")},

@@ -11,7 +11,7 @@ from typing import Any
 from ...warehouse.console.numbers import counted
 from ..format import Head
 from ..readers.document import BadRecord, Object, lines_of
-from ..readers.json_format import Broken, JsonFormat
+from ..readers.json_format import JsonFormat, UnlocatedRecords
 from ..readers.results import Results
 
 AXES = ("sub_label", "description", "num_threads", "env", "setup", "global_setup")
@@ -103,7 +103,7 @@ def _cells(lines: list[str], unit: str) -> Iterator[Any]:
             continue
         name, *cells = line.rsplit("|", len(columns))
         if len(cells) != len(columns):
-            yield Broken(line, BadRecord(f"{len(cells)} cells under a header of {len(columns)}"))
+            yield UnlocatedRecords(line, BadRecord(f"{len(cells)} cells under a header of {len(columns)}"))
             continue
         if found := ENVIRONMENT.fullmatch(name.rstrip()):
             env, name = found[1], found[2]
@@ -116,4 +116,4 @@ def _cells(lines: list[str], unit: str) -> Iterator[Any]:
                 said = [(key, each) for key, each in values if each is not None]
                 yield Object([*about, ("description", column), ("unit", unit), *said])
             elif text:
-                yield Broken(line, BadRecord(f"{text[:60]!r} is not a time"))
+                yield UnlocatedRecords(line, BadRecord(f"{text[:60]!r} is not a time"))

@@ -22,7 +22,7 @@ from ...warehouse.recorder import case_ids
 from ...warehouse.schema import literal
 from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
 from ..readers.document import BadRecord, Object, decode, labels
-from ..readers.json_stream import JsonArray, Torn, pieces
+from ..readers.json_stream import JsonArray, TornElement, pieces
 from ..readers.packing import packing_of
 from ._trace_rows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS
 
@@ -309,7 +309,7 @@ class _Reader:
 
 def _judge(element: Any) -> tuple[str | None, str]:
     """Why an element is no event, and its text."""
-    if isinstance(element, Torn):
+    if isinstance(element, TornElement):
         return element.reason, element.text
     try:
         text = as_json(element)

@@ -18,7 +18,7 @@ LEADING = 100  # lines among which the header of a table is looked for, after wh
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class UnlocatedRecords:
     """Stands for records that cannot be located in the document: one reject."""
 
     value: Any
@@ -147,7 +147,7 @@ def _table(text: str, headers: Collection[frozenset[str]], *, ragged: bool) -> I
             len(row.cells) == len(header.cells) or (ragged and 1 < len(row.cells) < len(header.cells))
         ):
             problem = row.problem or f"{counted(len(row.cells), 'column')} under a header of {len(header.cells)}"
-            yield Broken(row.text, BadRecord(problem))
+            yield UnlocatedRecords(row.text, BadRecord(problem))
         else:
             yield Object([(name, cell) for name, cell in zip(header.cells, row.cells, strict=False) if cell])
 
@@ -171,7 +171,7 @@ def _records_on(line: str) -> list[Any]:
     try:
         return _listed(decode(line))
     except BadRecord as error:
-        return [Broken(line, error)]
+        return [UnlocatedRecords(line, error)]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -199,7 +199,7 @@ def by_run(
             try:
                 chosen[run] = describe(groups[run], record, results)
             except BadRecord as error:
-                yield Broken(record, error)
+                yield UnlocatedRecords(record, error)
                 continue
         elif isinstance(record, Object):
             results.resume((results.part.run_id, False))
@@ -208,7 +208,7 @@ def by_run(
 
 def read_record(results: Results, record: Any, load: Callable[[Object, Results], None], *, careful: bool) -> None:
     """Read one record of JSON; with care, if some object of the document repeats a key."""
-    if isinstance(record, Broken):
+    if isinstance(record, UnlocatedRecords):
         results.reject(record.error, as_json(record.value))
         return
 

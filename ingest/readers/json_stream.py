@@ -27,7 +27,7 @@ LOOK_BACK = 1 << 16  # bytes in which the end of a block is looked for first
 
 
 @dataclass(frozen=True, slots=True)
-class Torn:
+class TornElement:
     """Text in the place of an element that is not one."""
 
     text: str
@@ -84,7 +84,7 @@ class JsonArray:
                     self._rest, self._is_torn = _encode(text[at:]) + self._rest, True
                     return
                 end = following.start() + 1 if following else len(text)
-                yield Torn(text[at:end], str(error))
+                yield TornElement(text[at:end], str(error))
                 at = end
             else:
                 yield value

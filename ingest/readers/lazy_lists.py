@@ -12,7 +12,7 @@ from typing import Any
 from ..format import MAX_TEXT, Part
 from . import document
 from .document import BadRecord, decode, repeated_key
-from .json_format import Broken
+from .json_format import UnlocatedRecords
 from .json_stream import past, pieces
 
 MAX_BYTES = 1 << 30  # of such a document, unpacked
@@ -44,7 +44,7 @@ class LongList(list[Any]):
                     raise BadRecord(f"repeats the key {key!r}")
                 yield record
             except BadRecord as error:
-                yield Broken(text[:MAX_TEXT], error)
+                yield UnlocatedRecords(text[:MAX_TEXT], error)
 
     @property
     def size(self) -> int:

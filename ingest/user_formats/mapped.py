@@ -47,7 +47,7 @@ SHOWN = 12  # columns named in a note
 COMPILED_BYTES = 1 << 20  # below this a table is read row by row as fast
 
 
-class Mapped(Format):
+class MappedFormat(Format):
     """Tables whose columns the user names."""
 
     doc = "any CSV, JSON, JSON lines, Parquet, SQLite or xlsx, whose columns --map names"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...query.bisect.search import FLOOR
-from ...query.higher_rooms import higher_rooms
+from ...query.command_services import command_services
 from ...warehouse.console.options import Values, format_option, share_option, store_option
 from ...warehouse.console.tables import escape, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
@@ -136,7 +136,7 @@ def _plan(commits: str, words: Sequence[str], prepare: str | None, bench_from: s
 
 
 def _measure(words: Sequence[str]) -> tuple[int, str]:
-    done = higher_rooms().run_bench(words, None)
+    done = command_services().run_bench(words, None)
     return done.returncode, done.stderr
 
 

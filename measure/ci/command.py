@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from ...query.command_services import command_services
 from ...query.comparison.command import compare
-from ...query.higher_rooms import higher_rooms
 from ...warehouse.console.options import Values, floor_option, store_option
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
@@ -68,7 +68,7 @@ def command(
         talk("what is not committed is not measured")
     names = [f"{config}@{commit[:9]}" for commit in (base, head)]
     known = _runs(store, names)
-    files = ResultFiles(results, partial(higher_rooms().ingest_result, store), talk)
+    files = ResultFiles(results, partial(command_services().ingest_result, store), talk)
     turns = Turns(chosen, files, store, _measure, talk)
     with alone(lock), checked_out((base, head), prepare, talk) as trees:
         sides = [GateSide(name, trees[commit]) for name, commit in zip(names, (base, head), strict=True)]
@@ -130,7 +130,7 @@ def _is_commit(name: str) -> bool:
 
 
 def _measure(words: Sequence[str]) -> tuple[int, str]:
-    done = higher_rooms().run_bench(words, None)
+    done = command_services().run_bench(words, None)
     return done.returncode, done.stderr
 
 

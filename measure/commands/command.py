@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...query.higher_rooms import higher_rooms
+from ...query.command_services import command_services
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import share_option
 from ...warehouse.errors import BenchError, Exit
@@ -187,7 +187,7 @@ def _call_results(
 
     if by_name and not named:
         raise BenchError("the results of several commands are told apart by their names: give --name once for each")
-    files = ResultFiles(patterns, partial(higher_rooms().ingest_result, store, maps=maps), talk)
+    files = ResultFiles(patterns, partial(command_services().ingest_result, store, maps=maps), talk)
     by_parameters = len({tuple(side.parameters.items()) for sides in comparisons for side in sides}) > 1
     default = recorder.default_config(environment.git()[1])
     return CallResults(files, config, default, by_name, by_parameters, tags)

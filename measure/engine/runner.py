@@ -99,7 +99,7 @@ class WorkloadFindings:
         return max((combined(parts).precision for parts in self.parts.values()), default=math.inf)
 
 
-Heard = Callable[[Progress, dict[str, Any]], None]
+HeartbeatCount = Callable[[Progress, dict[str, Any]], None]
 
 
 class Runner:
@@ -295,7 +295,9 @@ def _record_message(progress: Progress, message: dict[str, Any]) -> None:
         progress.lost = message["lost"]
 
 
-def _attend(process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, receive: Heard) -> End:
+def _attend(
+    process: "subprocess.Popen[bytes]", job: Job, reports: int, progress: Progress, receive: HeartbeatCount
+) -> End:
     """Wait for the worker without polling; on timeout, interruption and at its end its whole group is killed."""
     assert process.stdin is not None
     assert process.stdout is not None

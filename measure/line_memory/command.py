@@ -15,7 +15,7 @@ from .options import scope_options
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
-    from .run import Traced
+    from .run import MeasuredLines
 
 SHOWN = ("lines", "sums", "steps", "source")
 
@@ -82,7 +82,7 @@ def command(
     return Exit.OK if traced.status == "ok" else Exit.FAILED
 
 
-def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom: int, fmt: str) -> None:
+def _show(warehouse: "Warehouse", traced: "MeasuredLines", show: str, top: int, bottom: int, fmt: str) -> None:
     """Write the chosen tables to stdout, and the totals to stderr."""
     from . import annotate, report
 
@@ -104,7 +104,7 @@ def _show(warehouse: "Warehouse", traced: "Traced", show: str, top: int, bottom:
         talk(total)
 
 
-def _annotate(warehouse: "Warehouse", traced: "Traced", outputs: tuple[Path, ...]) -> None:
+def _annotate(warehouse: "Warehouse", traced: "MeasuredLines", outputs: tuple[Path, ...]) -> None:
     """Write the files of annotated source."""
     from . import annotate, report
 

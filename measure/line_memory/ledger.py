@@ -180,7 +180,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LineChanges:
     """The changes of one source's memory at one line; all but hits in bytes."""
 
     source: MemoryKind
@@ -217,7 +217,7 @@ class Reader:
         self._places = list(_whole_lines(folder / "places.jsonl"))
         self._sources = [MemoryKind(**fields) for fields in _whole_lines(folder / "sources.jsonl")]
 
-    def lines(self) -> Iterator[Counted]:
+    def lines(self) -> Iterator[LineChanges]:
         """Every line that ran, by source, in the order in which they were first met."""
         return (counted for counted in self._counted() if counted.line and counted.hits)
 
@@ -239,14 +239,14 @@ class Reader:
             source, at_work = self._sources[number], self._places[place]
             yield Step(source, at_work["file"], at_work["line"], at, *(size * source.unit_bytes for size in sizes))
 
-    def _counted(self) -> Iterator[Counted]:
+    def _counted(self) -> Iterator[LineChanges]:
         for number, source in enumerate(self._sources):
             with (self._folder / f"{number}.cells").open("rb") as file:
                 cells = memoryview(file.read(len(self._places) * CELL * 8)).cast("q")
             for index, place in enumerate(self._places):
                 hits, *sizes = cells[index * CELL : index * CELL + DECREASE + 1]
                 start, peak, end, transient, increase, decrease = (size * source.unit_bytes for size in sizes)
-                yield Counted(
+                yield LineChanges(
                     source, place['file'], place['line'], place['function'], hits, start, peak, end, transient, increase, decrease
                 )  # fmt: skip
 

@@ -46,7 +46,7 @@ class TracedProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class MeasuredLines:
     """The end of a trace: status and reason of the outcome, and notes."""
 
     run_id: str
@@ -80,7 +80,7 @@ def trace(
     run: Run, program: TracedProgram, scope: Scope, *, timeout_s: float | None = None,
     beside: Callable[[int, Case], contextlib.AbstractContextManager[Any]] = lambda pid, case: contextlib.nullcontext(),
     of: Case | None = None,
-) -> Traced:  # fmt: skip
+) -> MeasuredLines:  # fmt: skip
     """Run a program, and record its lines however it ends.
 
     Args:
@@ -107,7 +107,7 @@ def trace(
             notes.append(
                 "no line was traced: nothing that ran belongs to the modules to trace. Name others with --modules"
             )
-        return Traced(run.run_id, case.case_id, program.target, status, reason, notes, worker.interrupted)
+        return MeasuredLines(run.run_id, case.case_id, program.target, status, reason, notes, worker.interrupted)
 
 
 class _Worker:

@@ -26,7 +26,7 @@ from ..suites import configuration
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltModel:
     """A model and its inputs, on the CPU in the types its author chose."""
 
     module: Any
@@ -34,7 +34,7 @@ class Built:
     kwargs: Mapping[str, Any]
 
 
-def build(workload: Workload) -> Built:
+def build(workload: Workload) -> BuiltModel:
     """Make the model of a workload, and its inputs.
 
     Raises:
@@ -50,8 +50,8 @@ def build(workload: Workload) -> Built:
         module = getattr(_module(source), name)()
         inputs = _call(module.get_example_inputs, workload)
     if isinstance(inputs, Mapping):
-        return Built(module, (), inputs)
-    return Built(module, tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), {})
+        return BuiltModel(module, (), inputs)
+    return BuiltModel(module, tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), {})
 
 
 def beside(target: str, name: str, module: Any) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...warehouse.events import Instant, Metric, Reject, ScheduleChunk
-from ...warehouse.forward_pass import BadPass, ForwardPass, Heard, PassCounters, read_pass
+from ...warehouse.forward_pass import BadPass, ForwardPass, HeartbeatCount, PassCounters, read_pass
 from ...warehouse.recorder import Run
-from .streams import Arrived, Stream
+from .streams import Stream, StreamRecord
 
 IDLE_SECONDS = 0.05  # between looks, where nothing came
 MOST_REJECTS = 1000  # stored of a run; those beyond it are counted
@@ -92,7 +92,7 @@ class Follower:
             for arrived in stream.last():
                 self.take(arrived, now())
 
-    def take(self, arrived: Arrived, now: float) -> None:
+    def take(self, arrived: StreamRecord, now: float) -> None:
         """Record one."""
         self.records += 1
         try:
@@ -115,11 +115,11 @@ class Follower:
 
     def _heartbeat(self, record: ForwardPass) -> Metric:
         """The event of one heartbeat; all of them are summed, so that a follower that is killed loses none."""
-        heard = Heard(1, record.counter_id, record.counter_id)
+        heard = HeartbeatCount(1, record.counter_id, record.counter_id)
         columns, at = record.columns, Instant(time.time_ns() // 1000)
         return heard.metric(self.run.run_id, columns.get("worker_id"), record.dp_rank, recorded_at=at)
 
-    def _reject(self, arrived: Arrived, reason: str) -> None:
+    def _reject(self, arrived: StreamRecord, reason: str) -> None:
         self.rejected += 1
         if self.rejected <= MOST_REJECTS:
             self.run.emit(

@@ -27,7 +27,7 @@ INSTALL = "pip install 'bench-warehouse[serving]'"
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class StreamRecord:
     """One record: decoded, or why it could not be."""
 
     source: str  # address or file
@@ -46,11 +46,11 @@ class Stream(Protocol):
         """Return whether its source is there by now, as far as that can be told."""
         ...
 
-    def take(self) -> Iterator[Arrived]:
+    def take(self) -> Iterator[StreamRecord]:
         """The records available now, up to a bound."""
         ...
 
-    def last(self) -> Iterator[Arrived]:
+    def last(self) -> Iterator[StreamRecord]:
         """The last records, which are whole only because no more will be read."""
         ...
 
@@ -116,7 +116,7 @@ class Socket:
         scheme, _, path = self.name.partition("://")
         return scheme != "ipc" or path.startswith("@") or os.path.exists(path)
 
-    def take(self) -> Iterator[Arrived]:
+    def take(self) -> Iterator[StreamRecord]:
         """The messages that have come."""
         for _ in range(MESSAGES_AT_ONCE):
             try:
@@ -126,15 +126,15 @@ class Socket:
             self._count += 1
             yield self._read(data)
 
-    def _read(self, data: bytes) -> Arrived:
+    def _read(self, data: bytes) -> StreamRecord:
         if len(data) > MOST_BYTES:
-            return Arrived(self.name, self._count, reason=_too_long(len(data)), data=data)
+            return StreamRecord(self.name, self._count, reason=_too_long(len(data)), data=data)
         try:
-            return Arrived(self.name, self._count, self._unpack(data, strict_map_key=False), data=data)
+            return StreamRecord(self.name, self._count, self._unpack(data, strict_map_key=False), data=data)
         except Exception as error:  # whatever msgpack raises for bytes that are none of its own
-            return Arrived(self.name, self._count, reason=f"no msgpack: {_one_line(error)}", data=data)
+            return StreamRecord(self.name, self._count, reason=f"no msgpack: {_one_line(error)}", data=data)
 
-    def last(self) -> Iterator[Arrived]:
+    def last(self) -> Iterator[StreamRecord]:
         """Nothing: a message is whole when it comes."""
         return iter(())
 
@@ -157,12 +157,12 @@ class GrowingFiles:
         """Return whether there is a file by now."""
         return bool(self._paths())
 
-    def take(self) -> Iterator[Arrived]:
+    def take(self) -> Iterator[StreamRecord]:
         """The lines that have come, file by file: the next one when nothing is left of the one before it."""
         for path in self._paths():
             if path not in self._files and (reason := self._open(path)) and path not in self._left_out:
                 self._left_out.add(path)
-                yield Arrived(path, 1, reason=reason)
+                yield StreamRecord(path, 1, reason=reason)
         for path, file in list(self._files.items()):
             replaced = file.is_replaced()  # first: what came before is read to its end
             arrived = False
@@ -193,7 +193,7 @@ class GrowingFiles:
         self._files[path] = file
         return None
 
-    def last(self) -> Iterator[Arrived]:
+    def last(self) -> Iterator[StreamRecord]:
         """The last lines of all files, if they are whole."""
         for file in self._files.values():
             yield from file.last()
@@ -246,7 +246,7 @@ class GrowingFile:
             return True
         return (status.st_dev, status.st_ino) != self.identity
 
-    def take(self) -> Iterator[Arrived]:
+    def take(self) -> Iterator[StreamRecord]:
         """The lines that have come."""
         self.is_behind = False
         for _ in range(BLOCKS_AT_ONCE):
@@ -254,14 +254,14 @@ class GrowingFile:
                 block = self._block()
             except zlib.error as error:
                 self._broken, self._lines = True, self._lines + 1
-                yield Arrived(self.name, self._lines, reason=f"the rest of the file is not valid gzip: {error}")
+                yield StreamRecord(self.name, self._lines, reason=f"the rest of the file is not valid gzip: {error}")
                 return
             if not block:
                 return
             yield from self._split(block)
         self.is_behind = True
 
-    def last(self) -> Iterator[Arrived]:
+    def last(self) -> Iterator[StreamRecord]:
         """The line without an end, if it is a whole record: nobody ends the last line of some files."""
         self._lines += 1
         record = self._read(bytes(self._rest))
@@ -297,7 +297,7 @@ class GrowingFile:
                 return block
         return b""
 
-    def _split(self, block: bytes) -> Iterator[Arrived]:
+    def _split(self, block: bytes) -> Iterator[StreamRecord]:
         *ended, rest = block.split(b"\n")
         for piece in ended:
             self._lines += 1
@@ -306,7 +306,7 @@ class GrowingFile:
             self._rest.clear()
             self._skipped = 0
             if length > MOST_BYTES:
-                yield Arrived(self.name, self._lines, reason=_too_long(length), data=line)
+                yield StreamRecord(self.name, self._lines, reason=_too_long(length), data=line)
             elif line.strip():
                 yield self._read(line)
         self._rest += rest
@@ -314,11 +314,11 @@ class GrowingFile:
             self._skipped += len(self._rest) - MOST_BYTES
             del self._rest[MOST_BYTES:]
 
-    def _read(self, line: bytes) -> Arrived:
+    def _read(self, line: bytes) -> StreamRecord:
         try:
-            return Arrived(self.name, self._lines, json.loads(line), data=line)
+            return StreamRecord(self.name, self._lines, json.loads(line), data=line)
         except (ValueError, RecursionError) as error:
-            return Arrived(self.name, self._lines, reason=f"no JSON: {_one_line(error)}", data=line)
+            return StreamRecord(self.name, self._lines, reason=f"no JSON: {_one_line(error)}", data=line)
 
     def close(self) -> None:
         """Close it."""

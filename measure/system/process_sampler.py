@@ -20,7 +20,7 @@ from ...warehouse.errors import BenchError
 from ...warehouse.events import Instant, MemorySample, Metric
 from ...warehouse.recorder import Case, Run
 from .nvml import Nvml, nvml
-from .process_tree import Ended, Look, ProcessTree
+from .process_tree import Look, ProcessEnded, ProcessTree
 
 CPU_NS, COST_NS = 250_000_000, 1_000_000_000
 
@@ -69,7 +69,7 @@ class ProcessSampler:
             while True:
                 try:
                     self._look(self._tree.look())
-                except Ended:
+                except ProcessEnded:
                     return True
                 own = self._cost(own, COST_NS)
                 passed = time.monotonic() - start

@@ -20,7 +20,7 @@ _ENDED = ("Z", "X")
 NAME_LENGTH = 200
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The process has ended."""
 
 
@@ -81,7 +81,7 @@ class ProcessTree:
                     sizes[pid] = pages * PAGE
                     cpu_ns[pid] = (int(stat[_UTIME]) + int(stat[_STIME])) * TICK_NS
         if self.pid not in sizes:
-            raise Ended
+            raise ProcessEnded
         return Look(sizes[self.pid], sum(sizes.values()), cpu_ns)
 
     def _pids(self) -> Iterator[int]:

@@ -53,7 +53,7 @@ def run_ms(coefficients: "Floats | tuple[float, ...]", tokens: Any, batch_size: 
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class StepFit:
     """The fit of one config's steps. `kind` is 'bent', 'straight' or 'flat'."""
 
     kind: str
@@ -65,7 +65,7 @@ class Fitted:
     ms: "Floats"  # (steps,) fitted times
 
 
-def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
+def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> StepFit:
     """Fit one config.
 
     Args:
@@ -110,7 +110,7 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> Fitted:
     to_ms = np.array([unit, unit, 1, 1, unit])
     growth = straight[0, SLOPE] + T975 * jackknife_error(straight[1:, SLOPE]) * np.array([-1, 1])
     spread = robust_scale(ms / fitted - 1)
-    return Fitted(
+    return StepFit(
         kind, fits[kind][0] * to_ms, fits[kind][1:] * to_ms, growth * unit, separable, spread, fitted * unit
     )  # fmt: skip
 

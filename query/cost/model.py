@@ -16,7 +16,7 @@ from ...warehouse.errors import NothingToShow
 from ..resolve import check_values
 from ..step_runs import STEPPED, choose_step_runs
 from . import fit as cost_fit
-from .fit import BASE, SLOPE, SOFTNESS, STRETCHES, T975, Fitted
+from .fit import BASE, SLOPE, SOFTNESS, STRETCHES, T975, StepFit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -238,7 +238,7 @@ def model_of(config: str, tokens: "Floats", batch_size: "Floats", ms: "Floats") 
     )  # fmt: skip
 
 
-def _estimates(fitted: Fitted) -> dict[str, FittedParameter]:
+def _estimates(fitted: StepFit) -> dict[str, FittedParameter]:
     """Each by its stem: the value of the fit to all steps, its interval from the fits that left a stretch out."""
     import numpy as np
 
@@ -266,7 +266,7 @@ def explained(ms: "Floats", fitted: "Floats") -> float | None:
     return 1 - float(np.sum((ms - fitted) ** 2)) / total if total > 0 else None
 
 
-def _identify(fitted: Fitted, tokens: "Floats", batch_size: "Floats") -> tuple[str, str | None, set[str]]:
+def _identify(fitted: StepFit, tokens: "Floats", batch_size: "Floats") -> tuple[str, str | None, set[str]]:
     """Which estimates the steps determine: status, reason, and the stems of those estimates."""
     varies = batch_size.min() < batch_size.max()
     request = {"per_request"} if fitted.separable or (varies and fitted.kind != "straight") else set()
@@ -284,7 +284,7 @@ def _identify(fitted: Fitted, tokens: "Floats", batch_size: "Floats") -> tuple[s
     return _undetermined(fitted)
 
 
-def _bent(fitted: Fitted, tokens: "Floats", request: set[str]) -> tuple[str, str | None, set[str]]:
+def _bent(fitted: StepFit, tokens: "Floats", request: set[str]) -> tuple[str, str | None, set[str]]:
     estimates = _estimates(fitted)
     knee, floor, slope = estimates["knee"], estimates["floor"], estimates["per_token"]
     if slope.low < 0:
@@ -304,7 +304,7 @@ def _bent(fitted: Fitted, tokens: "Floats", request: set[str]) -> tuple[str, str
     return "undetermined", "where the time bends is as uncertain as the steps are wide", request
 
 
-def _straight(fitted: Fitted, tokens: "Floats", request: set[str]) -> tuple[str, str | None, set[str]]:
+def _straight(fitted: StepFit, tokens: "Floats", request: set[str]) -> tuple[str, str | None, set[str]]:
     base, slope = fitted.coefficients[[BASE, SLOPE]]
     few, many = tokens.min(), tokens.max()
     computing = fitted.growth[0] * many > base  # it is more than half of the largest step
@@ -321,7 +321,7 @@ def _straight(fitted: Fitted, tokens: "Floats", request: set[str]) -> tuple[str,
     return _undetermined(fitted)
 
 
-def _undetermined(fitted: Fitted) -> tuple[str, str | None, set[str]]:
+def _undetermined(fitted: StepFit) -> tuple[str, str | None, set[str]]:
     if fitted.growth[1] < 0:
         return "undetermined", "the time falls as tokens grow: something else than tokens decides", set()
     return "undetermined", "tokens vary too little, or times too much, to tell what a token costs", set()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, UnknownName
-from ..resolve import RunNames, meant_runs, run_names, split_back
+from ..resolve import RunNames, matching_runs, run_names, split_back
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -61,7 +61,7 @@ def _meant(
     warehouse: "Warehouse", name: str, runs: Sequence[SelectedRun], called: Sequence[RunNames], forgotten: bool
 ) -> list[str]:
     base, back = split_back(name)
-    found = meant_runs(base, called)
+    found = matching_runs(base, called)
     if not found:
         found = [run.run_id for run in runs if any(_is_of(path, base) for path in run.files or ())]
     if not found:

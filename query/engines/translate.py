@@ -30,7 +30,7 @@ class Untranslatable(BenchError):
     """Spark has no counterpart for something in a query."""
 
 
-class OurSQL(DuckDB):
+class BenchDuckDB(DuckDB):
     """DuckDB's SQL as the files write it: `len` is of lists and `length` of text, which in Spark are two functions."""
 
     INDEX_OFFSET = 0  # x[1] is read as it stands
@@ -60,7 +60,9 @@ def translate(query: str) -> str:
             raise BenchError("only a question can be translated: SELECT, FROM or WITH.")
         _name_columns(tree)
         tree = _without_touched(_inlined(tree))
-        tree = qualify(tree, dialect=OurSQL, schema=_schema(), validate_qualify_columns=False, quote_identifiers=False)
+        tree = qualify(
+            tree, dialect=BenchDuckDB, schema=_schema(), validate_qualify_columns=False, quote_identifiers=False
+        )
         tree = _translated(_spelt_out(tree))
         text = tree.sql(dialect="spark", pretty=True, identify=True, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
@@ -88,7 +90,7 @@ def reads(query: str) -> frozenset[str]:
 
 def _parse(query: str) -> exp.Expr:
     try:
-        return sqlglot.parse_one(query, dialect=OurSQL)
+        return sqlglot.parse_one(query, dialect=BenchDuckDB)
     except (ParseError, TokenError) as error:
         message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         raise BenchError(f"cannot read the query: {message}") from error
@@ -114,7 +116,7 @@ def _name_columns(tree: exp.Query) -> None:
     """Name a column without an alias after its expression: `max(n)`, not `_col_0`."""
     for column in tree.selects:
         if not column.output_name and not column.is_star:
-            name = column.sql(dialect=OurSQL)
+            name = column.sql(dialect=BenchDuckDB)
             column.replace(exp.alias_(column.copy(), name, quoted=True))
 
 
@@ -149,7 +151,9 @@ def _body(macro: sql.View, given: Sequence[exp.Expr], number: int) -> exp.Expr:
     """A macro's body with these arguments; its CTEs get unique names, because some engines lift all CTEs to the top."""
     names = [argument.name for argument in macro.arguments or ()]
     values = {
-        a.name: sqlglot.parse_one(a.default, dialect=OurSQL) for a in macro.arguments or () if a.default is not None
+        a.name: sqlglot.parse_one(a.default, dialect=BenchDuckDB)
+        for a in macro.arguments or ()
+        if a.default is not None
     }
     for name, value in zip(names, given, strict=False):
         named = isinstance(value, exp.PropertyEQ | exp.Kwarg)
@@ -157,7 +161,7 @@ def _body(macro: sql.View, given: Sequence[exp.Expr], number: int) -> exp.Expr:
     if len(given) > len(names) or values.keys() != set(names):
         wanted = ", ".join(a.name if a.default is None else f"{a.name} := {a.default}" for a in macro.arguments or ())
         raise BenchError(f"{macro.name} takes other arguments: {macro.name}({wanted})")
-    body = sqlglot.parse_one(macro.query, dialect=OurSQL)
+    body = sqlglot.parse_one(macro.query, dialect=BenchDuckDB)
     assert isinstance(body, exp.Query)
     steps = {step.alias for step in body.ctes}
     for step in body.ctes:

@@ -14,7 +14,7 @@ from ...warehouse.old_names import today
 from ...warehouse.store import Store
 from ..resolve import resolve_runs
 from .folders import FOLDERS, folder_files
-from .runs import Left, read_run
+from .runs import Omitted, read_run
 from .targets import TARGETS, text
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def export(
     """
     from ...warehouse.database import Warehouse
 
-    left = Left()
+    left = Omitted()
     with Warehouse.open(store) as warehouse:
         runs = [run for name in names or ("latest",) for run in resolve_runs(warehouse, name)[: None if every else 1]]
         runs = list(dict.fromkeys(runs))
@@ -82,7 +82,7 @@ def export(
 
 
 def _write_document(
-    warehouse: "Warehouse", runs: list[str], target: str, metric: str, output: Path | None, left: Left
+    warehouse: "Warehouse", runs: list[str], target: str, metric: str, output: Path | None, left: Omitted
 ) -> None:
     kind = TARGETS[target]
     if len(runs) > 1 and not kind.several:
@@ -107,7 +107,7 @@ def _write_document(
         raise cannot_write(output, error) from error
 
 
-def _write_folder(warehouse: "Warehouse", runs: list[str], target: str, folder: Path | None, left: Left) -> None:
+def _write_folder(warehouse: "Warehouse", runs: list[str], target: str, folder: Path | None, left: Omitted) -> None:
     """Write the files of one run into a folder, which is made if it is not there."""
     if folder is None or folder.is_file():
         raise BenchError(f"{target} is several files. Name a folder for them: -o FOLDER")
@@ -127,7 +127,7 @@ def _write_folder(warehouse: "Warehouse", runs: list[str], target: str, folder: 
     notify(f"wrote {', '.join(files)} into {folder}")
 
 
-def _write_table(warehouse: "Warehouse", runs: list[str], target: str, output: Path | None, left: Left) -> None:
+def _write_table(warehouse: "Warehouse", runs: list[str], target: str, output: Path | None, left: Omitted) -> None:
     """One row a sample and one an ending, as they stream."""
     from ..ask import ask
 

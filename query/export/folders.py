@@ -14,7 +14,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from ..ask import ask
-from .runs import Left, text_of
+from .runs import Omitted, text_of
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -40,10 +40,10 @@ class FolderTarget:
     """A format that is a folder of files; `write` gives them for the rows of `view`, and for what is known of the run."""
 
     view: str
-    write: Callable[[Sequence[Row], Row, Left], Files]
+    write: Callable[[Sequence[Row], Row, Omitted], Files]
 
 
-def torch_compile_csv(found: Sequence[Row], facts: Row, left: Left) -> Files:
+def torch_compile_csv(found: Sequence[Row], facts: Row, left: Omitted) -> Files:
     """`<compiler>_<suite>_<dtype>_<mode>_<device>_<performance|accuracy>.csv`, a row a model."""
     groups: dict[str, list[Row]] = {}
     for row in found:
@@ -65,19 +65,19 @@ def torch_compile_csv(found: Sequence[Row], facts: Row, left: Left) -> Files:
         if judged:
             files[f"{name}_accuracy.csv"] = _csv(
                 (*LEADING, *_tag(judged, left), "accuracy"),
-                ([*_leading(row), *_tag(judged, Left(), row), row["accuracy"]] for row in judged),
+                ([*_leading(row), *_tag(judged, Omitted(), row), row["accuracy"]] for row in judged),
             )
     return files
 
 
-def _performances(rows: Sequence[Row], left: Left) -> str:
+def _performances(rows: Sequence[Row], left: Omitted) -> str:
     """A failed case has a speedup of 0 and nothing after it, as in the benchmark's own files."""
     measures = [name for name in MEASURES if any(row[name] is not None for row in rows)]
     columns = ["speedup", *(name for name in measures if name != "speedup")]
     tag = _tag(rows, left)
     lines: list[list[str]] = []
     for row in rows:
-        head = [*_leading(row), *_tag(rows, Left(), row)]
+        head = [*_leading(row), *_tag(rows, Omitted(), row)]
         if row["status"] != "ok" or row["speedup"] is None:
             left.add("endings of cases that failed, whose speedup stands as 0", name=row["status"])
             lines.append([*head, "0.000000", *["0"] * (len(columns) - 1)])
@@ -86,7 +86,7 @@ def _performances(rows: Sequence[Row], left: Left) -> str:
     return _csv((*LEADING, *tag, *columns), lines)
 
 
-def _measure(name: str, row: Row, left: Left) -> str:
+def _measure(name: str, row: Row, left: Omitted) -> str:
     """One cell, with the benchmark's six decimals; an unknown one is empty."""
     value = row[name]
     if value is None:
@@ -104,7 +104,7 @@ def _leading(row: Row) -> list[str]:
     return [str(row["device"]), row["name"], str(given.get("batch_sizes") or row["batch_size"] or 0)]
 
 
-def _tag(rows: Sequence[Row], left: Left, row: Row | None = None) -> list[str]:
+def _tag(rows: Sequence[Row], left: Omitted, row: Row | None = None) -> list[str]:
     """The column `tag` if the file needs one, or that of a row: what an import had there, else what tells two rows apart."""
     names = Counter(tuple(_leading(each)) for each in rows)
     further = [_further(each) for each in rows]
@@ -127,7 +127,7 @@ def _further(row: Row) -> dict[str, Any]:
     return {**length, **given}
 
 
-def model_csv(found: Sequence[Row], facts: Row, left: Left) -> Files:
+def model_csv(found: Sequence[Row], facts: Row, left: Omitted) -> Files:
     """`inference_time_*.csv`, `train_memory_*.csv` …, and `env_info_*.csv`; of several backends a folder each."""
     stamp = round(facts["began_at"].replace(tzinfo=UTC).timestamp())
     variants = {_variant(row): None for row in found}
@@ -162,7 +162,7 @@ def _parameters(row: Row) -> dict[str, Any]:
     return dict(sorted(json.loads(row["parameters"] or "{}").items()))
 
 
-def _size(row: Row, column: str, left: Left) -> list[str]:
+def _size(row: Row, column: str, left: Omitted) -> list[str]:
     for axis in ("batch_size", "sequence_length"):
         left.add(f"cases without a {axis.replace('_', ' ')}, which stands as 0", row[axis] is None)
     value = row[column]
@@ -210,7 +210,7 @@ def _csv(header: Iterable[str], lines: Iterable[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def folder_files(warehouse: "Warehouse", run_id: str, target: FolderTarget, left: Left) -> Files:
+def folder_files(warehouse: "Warehouse", run_id: str, target: FolderTarget, left: Omitted) -> Files:
     """The files of one run."""
     order = "suite, name, mode, device, dtype, backend, batch_size, sequence_length, case_id"
     (facts,) = _rows(warehouse, "SELECT * FROM run_details WHERE run_id = ?", run_id)

@@ -23,7 +23,7 @@ OTHER_METRICS = "values of other metrics"
 Key = tuple[str, str | None, str | None]  # metric, statistic, phase
 
 
-class Left:
+class Omitted:
     """Counts what a format cannot hold, with names of examples."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class ExportedCase:
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportedRun:
     """One run, with what is known of it: the columns of `run_details`."""
 
     facts: dict[str, Any]
@@ -100,7 +100,7 @@ class Exported:
         return moment.replace(tzinfo=UTC)
 
 
-def read_run(warehouse: "Warehouse", run_id: str, left: Left, *, places: Collection[str] = ()) -> Exported:
+def read_run(warehouse: "Warehouse", run_id: str, left: Omitted, *, places: Collection[str] = ()) -> ExportedRun:
     """One run with everything that was measured in it.
 
     `left` counts what no format has a place for; `places` are axes that the format keeps beside the name.
@@ -126,7 +126,7 @@ def read_run(warehouse: "Warehouse", run_id: str, left: Left, *, places: Collect
         series.loops.append(row["loops"] or 1)
     left.add("scheduler steps", facts["steps"] or 0)
     _name(list(cases.values()), places)
-    return Exported(facts, list(cases.values()))
+    return ExportedRun(facts, list(cases.values()))
 
 
 NOT_JUDGED = dict.fromkeys(("status", "failed", "reason", "message", "exit_code"))
@@ -171,7 +171,7 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def passed(cases: Sequence[ExportedCase], left: Left) -> list[ExportedCase]:
+def passed(cases: Sequence[ExportedCase], left: Omitted) -> list[ExportedCase]:
     """The cases that neither failed nor were skipped, for a format that cannot hold those."""
     for case in cases:
         if case.failed or case.status == "skipped":
@@ -179,7 +179,7 @@ def passed(cases: Sequence[ExportedCase], left: Left) -> list[ExportedCase]:
     return [case for case in cases if not case.failed and case.status != "skipped"]
 
 
-def count_rest(case: ExportedCase, left: Left) -> None:
+def count_rest(case: ExportedCase, left: Omitted) -> None:
     """Count the series of a case that were not exported."""
     for key, series in case.series.items():
         left.add(OTHER_METRICS, len(series.values), name=name_of(key))

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...warehouse.console.numbers import counted
-from .runs import OTHER_METRICS, Exported, ExportedCase, ExportedSeries, Left, count_rest, name_of, passed, text_of
+from .runs import (
+    OTHER_METRICS,
+    ExportedCase,
+    ExportedRun,
+    ExportedSeries,
+    Omitted,
+    count_rest,
+    name_of,
+    passed,
+    text_of,
+)
 
 NS = 1e9  # in a second
 NO_TIME = "cases without samples of the time that is exported"
@@ -28,14 +38,16 @@ NOBODY = {"name": "", "username": "", "email": ""}
 class Target:
     """A format to export to."""
 
-    write: Callable[[Sequence[Exported], str, Left], tuple[int, Any]]  # how many records there are, and the document
+    write: Callable[
+        [Sequence[ExportedRun], str, Omitted], tuple[int, Any]
+    ]  # how many records there are, and the document
     times: bool = True  # whether it knows times only
     several: bool = False  # whether one file may hold several runs
     places: tuple[str, ...] = ()  # axes that it keeps beside the name
     before: str = ""  # what stands before the document
 
 
-def pytest_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
+def pytest_benchmark(runs: Sequence[ExportedRun], metric: str, left: Omitted) -> tuple[int, Any]:
     """The format of `--benchmark-json`: one run, of which `pytest-benchmark compare` reads `fullname` and `stats`."""
     (run,) = runs
     facts, records = run.facts, []
@@ -96,7 +108,7 @@ def _assumed(given: dict[str, float]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _medians(case: ExportedCase, left: Left) -> dict[str, float]:
+def _medians(case: ExportedCase, left: Omitted) -> dict[str, float]:
     """The other metrics of a case, each as its median."""
     found = {}
     for key, series in case.series.items():
@@ -109,7 +121,7 @@ def _medians(case: ExportedCase, left: Left) -> dict[str, float]:
     return found
 
 
-def google_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
+def google_benchmark(runs: Sequence[ExportedRun], metric: str, left: Omitted) -> tuple[int, Any]:
     """The format of `--benchmark_out`: one run, an entry a sample, which tools/compare.py matches by `name`."""
     (run,) = runs
     records: list[dict[str, Any]] = []
@@ -130,7 +142,7 @@ def google_benchmark(runs: Sequence[Exported], metric: str, left: Left) -> tuple
     return len(records), {"context": context, "benchmarks": records}
 
 
-def _entries(case: ExportedCase, place: dict[str, Any], metric: str, left: Left) -> list[dict[str, Any]]:
+def _entries(case: ExportedCase, place: dict[str, Any], metric: str, left: Omitted) -> list[dict[str, Any]]:
     """An entry a sample, with the other metrics as counters, and one an aggregate."""
     series, cpu = case.samples(metric), case.samples("cpu_time")
     means, cpu_means = case.aggregates(metric, REPEATED), case.aggregates("cpu_time", REPEATED)
@@ -169,7 +181,7 @@ def _is_counter(key: tuple[str, str | None, str | None], case: ExportedCase, cou
     )
 
 
-def hyperfine(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
+def hyperfine(runs: Sequence[ExportedRun], metric: str, left: Omitted) -> tuple[int, Any]:
     """The format of `--export-json`: one run, a result a case."""
     (run,) = runs
     results = []
@@ -195,7 +207,7 @@ def hyperfine(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, A
     return len(results), {"results": results}
 
 
-def _mean_time(case: ExportedCase, metric: str, left: Left) -> float | None:
+def _mean_time(case: ExportedCase, metric: str, left: Omitted) -> float | None:
     """The mean in seconds, computed or given; None if there is none."""
     if series := case.samples(metric):
         left.add(f"samples of {metric}, of which there is the mean", len(series.values))
@@ -212,7 +224,7 @@ def _filled(case: ExportedCase) -> str:
     )
 
 
-def github_action(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
+def github_action(runs: Sequence[ExportedRun], metric: str, left: Omitted) -> tuple[int, Any]:
     """The data.js of github-action-benchmark: an entry a run and suite, with the median of each metric that has a direction."""
     entries: dict[str, list[dict[str, Any]]] = {}
     count = last = 0
@@ -237,7 +249,7 @@ def github_action(runs: Sequence[Exported], metric: str, left: Left) -> tuple[in
     return count, {"lastUpdate": last, "repoUrl": "", "entries": entries}
 
 
-def _benches(case: ExportedCase, metric: str, left: Left) -> list[tuple[str, dict[str, Any]]]:
+def _benches(case: ExportedCase, metric: str, left: Omitted) -> list[tuple[str, dict[str, Any]]]:
     """Direction and number of each metric of a case; the one that is exported has the name of the case, others say theirs."""
     spreads = {key[0]: case.series.pop(key).values[0] for key in list(case.series) if key[1] == "stddev"}
     names = [key for key in case.series if key[0] == metric and key[1] in (None, "median", "mean")]
@@ -259,7 +271,7 @@ def _benches(case: ExportedCase, metric: str, left: Left) -> list[tuple[str, dic
     return found
 
 
-def test_infra(runs: Sequence[Exported], metric: str, left: Left) -> tuple[int, Any]:
+def test_infra(runs: Sequence[ExportedRun], metric: str, left: Omitted) -> tuple[int, Any]:
     """Records of pytorch/test-infra (schema v3): one a metric, with all its samples, its unit in parentheses."""
     records = []
     for run in runs:

@@ -16,11 +16,11 @@ from ...warehouse.console.options import notify
 from ...warehouse.store import Store
 from ..axes import AXES, HEADINGS
 from ..bisect.suggest import bisect_command
+from ..command_services import command_services
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
 from ..document import markdown_text
 from ..filters import asked_metrics
-from ..higher_rooms import higher_rooms
 from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
 from .regressions import (
     COLUMNS,
@@ -144,7 +144,7 @@ class Regressions(Question[list[Row]]):
         for turn in range(self.confirm):
             for run_id, command in commands:
                 notify(f"looks worse, measuring again ({turn + 1} of {self.confirm}): {shlex.join(command)}")
-                measure_again(command, run_id, higher_rooms().measure_again)
+                measure_again(command, run_id, command_services().measure_again)
         return replace(self, runs=tuple(judged))
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[list[Row]]:

@@ -10,7 +10,7 @@ from bench.ingest.format import Tally
 from bench.ingest.formats.scheduler import SchedulerSteps
 from bench.ingest.plan import SourceOptions
 from bench.ingest.run import ingest
-from bench.ingest.user_formats.mapped import Mapped
+from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.ingest.user_formats.pattern import Pattern
 from bench.warehouse.database import Warehouse
@@ -120,7 +120,7 @@ def test_a_packed_file_whose_lines_are_megabytes_long(load: Load, tmp_path: Path
         file.writelines(json.dumps({"name": "a", "value": number, "log": long}) + "\n" for number in range(3))
     with pytest.raises(BenchError, match=r"long.jsonl.gz is JSON with the keys name, value, log"):
         load(path)
-    mapped = SourceOptions(own=Mapped(parse_mapping(["name=name,value=value,ignore=log"])))
+    mapped = SourceOptions(own=MappedFormat(parse_mapping(["name=name,value=value,ignore=log"])))
     assert load(path, sources=mapped).lines[0].loaded == 3
 
 

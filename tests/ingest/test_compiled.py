@@ -15,7 +15,7 @@ from bench.ingest.plan import SourceOptions
 from bench.ingest.readers import text_rows
 from bench.ingest.run import ingest
 from bench.ingest.user_formats import mapped
-from bench.ingest.user_formats.mapped import Mapped
+from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.ingest.user_formats.pattern import Pattern
 from bench.warehouse.log import SPILL
@@ -138,7 +138,7 @@ def as_log(rng: random.Random, rows: Sequence[dict[str, str]]) -> bytes:
 
 def read(path: Path, maps: Sequence[str], claimed: Collection[str]) -> Read:
     """What a file becomes by a mapping."""
-    kind = Pattern(maps[0], maps[1:]) if maps[0].startswith("INFO") else Mapped(parse_mapping(maps))
+    kind = Pattern(maps[0], maps[1:]) if maps[0].startswith("INFO") else MappedFormat(parse_mapping(maps))
     return read_file(kind, path, claimed=set(claimed))
 
 
@@ -214,7 +214,7 @@ def test_sql_and_the_exact_reader_agree(
         monkeypatch.setattr(text_rows, "BLOCK_BYTES", rng.choice([1, 1 << 23]))
         monkeypatch.setattr("bench.ingest.format.BLOCK_BYTES", rng.choice([1 << 12, 1 << 19]))
         for maps in rng.sample(MAPPINGS, 3):
-            if Mapped(parse_mapping(maps)).unfit(path) is not None:
+            if MappedFormat(parse_mapping(maps)).unfit(path) is not None:
                 continue
             first = same_by_both(path, maps, monkeypatch)
             runs = {run.run_id for run in first.runs}
@@ -232,7 +232,7 @@ def test_they_agree_on_damage(seeds: Sequence[int], tmp_path: Path, monkeypatch:
         path = tmp_path / "t"
         path.write_bytes(rng.choice(fuzz.MUTATIONS)(data, rng) or b" ")
         maps = rng.choice(MAPPINGS)
-        if Mapped(parse_mapping(maps)).unfit(path) is None:
+        if MappedFormat(parse_mapping(maps)).unfit(path) is None:
             same_by_both(path, maps, monkeypatch)
 
 
@@ -286,7 +286,7 @@ def test_bad_input_is_rejected_with_line_and_reason_and_the_rest_loads(
 def test_a_header_that_names_a_column_twice_is_refused(tmp_path: Path) -> None:
     """Which of them is meant nobody knows."""
     (tmp_path / "t.csv").write_text("m,v,v\na,1,2\n")
-    assert Mapped(parse_mapping(["name=m,value=v"])).unfit(tmp_path / "t.csv") == "has the column 'v' twice"
+    assert MappedFormat(parse_mapping(["name=m,value=v"])).unfit(tmp_path / "t.csv") == "has the column 'v' twice"
 
 
 def test_what_memory_cannot_hold_goes_into_the_store(
@@ -303,7 +303,7 @@ def test_what_memory_cannot_hold_goes_into_the_store(
 
     monkeypatch.setattr(duckdb, "connect", watched)
     (tmp_path / "t.csv").write_text("m,v\na,1\n")
-    own = Mapped(parse_mapping(["name=m,value=v"]))
+    own = MappedFormat(parse_mapping(["name=m,value=v"]))
     report = ingest(store, [str(tmp_path / "t.csv")], sources=SourceOptions(own=own))
 
     assert report.lines[0].loaded == 1

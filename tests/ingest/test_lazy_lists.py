@@ -11,7 +11,7 @@ import pytest
 from bench.ingest.format import Options, Part, find_format
 from bench.ingest.readers import lazy_lists
 from bench.ingest.readers.document import BadRecord
-from bench.ingest.readers.json_format import Broken
+from bench.ingest.readers.json_format import UnlocatedRecords
 from bench.ingest.readers.lazy_lists import LongList, count_in, read_document, records_in
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -72,7 +72,7 @@ def test_records_say_what_is_wrong_with_them() -> None:
     deep = b'{"a":' * 70 + b"1" + b"}" * 70
     records = list(records_in(read(b'{"rows": [{"a": 1, "a": 2}, ' + deep + b', {"a": 3}]}')["rows"]))
 
-    assert [record.error.args[0] for record in records if isinstance(record, Broken)] == [
+    assert [record.error.args[0] for record in records if isinstance(record, UnlocatedRecords)] == [
         "repeats the key 'a'", "nested deeper than 64 levels",
     ]  # fmt: skip
     assert records[-1] == {"a": 3}

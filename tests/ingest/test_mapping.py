@@ -19,7 +19,7 @@ from bench.ingest.plan import SourceOptions
 from bench.ingest.readers.units import unit_of
 from bench.ingest.run import IngestReport
 from bench.ingest.user_formats.columns import measure_of
-from bench.ingest.user_formats.mapped import Mapped
+from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import FIELDS, parse_mapping
 from bench.ingest.user_formats.row_runs import PAUSE_S, run_starts
 from bench.query.explain.command import explain
@@ -52,7 +52,7 @@ def test_a_mapping_does_not_import_the_formats(tmp_path: Path, monkeypatch: pyte
 def read(tmp_path: Path, content: Any, *maps: str, name: str = "t.csv") -> Read:
     """What a table becomes by a mapping."""
     lay(tmp_path, {name: content})
-    kind = Mapped(parse_mapping(maps))
+    kind = MappedFormat(parse_mapping(maps))
     assert kind.unfit(tmp_path / name) is None
     return read_file(kind, tmp_path / name)
 
@@ -310,7 +310,7 @@ def test_hostile_names_are_only_names(tmp_path: Path) -> None:
 def test_a_wrong_column_names_the_nearest(tmp_path: Path) -> None:
     """And those there are."""
     lay(tmp_path, {"t.csv": RESULTS})
-    said = Mapped(parse_mapping(["name=model,value=reslt"])).unfit(tmp_path / "t.csv")
+    said = MappedFormat(parse_mapping(["name=model,value=reslt"])).unfit(tmp_path / "t.csv")
     assert said == "has no column 'reslt'. Nearest: 'result'. The columns are: 'model', 'batch_size', 'result'."
 
 
@@ -320,7 +320,7 @@ def test_a_field_of_json_may_be_anywhere_or_only_in_failures(tmp_path: Path) -> 
     lay(tmp_path, {"t.jsonl": "\n".join(map(json.dumps, [*lines, {"m": "a", "v": 1, "late": 2}]))})
 
     def unfit(said: str) -> str | None:
-        return Mapped(parse_mapping([said])).unfit(tmp_path / "t.jsonl")
+        return MappedFormat(parse_mapping([said])).unfit(tmp_path / "t.jsonl")
 
     assert unfit("name=m,value=late") is None
     assert unfit("name=m,value=v,status=state,reason=why") is None
@@ -352,7 +352,7 @@ def test_a_status_that_no_row_of_json_has_is_said(tmp_path: Path) -> None:
 def test_what_is_no_table_says_so(tmp_path: Path, content: Any, reason: str) -> None:
     """Before anything is loaded."""
     lay(tmp_path, {"t": content})
-    assert reason in (Mapped(parse_mapping(["name=a,value=b"])).unfit(tmp_path / "t") or "")
+    assert reason in (MappedFormat(parse_mapping(["name=a,value=b"])).unfit(tmp_path / "t") or "")
 
 
 def test_columns_may_be_the_values_of_an_axis(tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ def test_rows_may_be_of_different_configs(load: Any, rows: Rows, tmp_path: Path)
 
 def ingest(load: Any, path: Path, *maps: str) -> IngestReport:
     """Load a file by a mapping."""
-    report: IngestReport = load(path, sources=SourceOptions(own=Mapped(parse_mapping(maps))))
+    report: IngestReport = load(path, sources=SourceOptions(own=MappedFormat(parse_mapping(maps))))
     return report
 
 
@@ -610,7 +610,7 @@ def test_a_damaged_table_is_accounted_for(tmp_path: Path, kind: str, seeds: Sequ
         maps = ["name=m,value=v,unit=s", "name=m,value=v,unit=note,commit=tp,time=v", "name=m,status=note,parameters=v"]
         (tmp_path / "t").write_bytes(data)
         for said in maps:
-            mapped = Mapped(parse_mapping([said]))
+            mapped = MappedFormat(parse_mapping([said]))
             assert isinstance(mapped.unfit(tmp_path / "t"), str | None)
             fuzz.check(mapped, tmp_path / "t", "t")
 
@@ -621,7 +621,7 @@ def test_a_cut_table(tmp_path: Path) -> None:
     for data in KINDS.values():
         for end in range(1, len(data), 1 + len(data) // 60):
             (tmp_path / "t").write_bytes(data[:end])
-            fuzz.check(Mapped(parse_mapping(["name=m,value=v"])), tmp_path / "t", "t")
+            fuzz.check(MappedFormat(parse_mapping(["name=m,value=v"])), tmp_path / "t", "t")
 
 
 def test_a_column_may_have_any_name(tmp_path: Path) -> None:

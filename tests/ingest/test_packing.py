@@ -18,7 +18,7 @@ from bench.ingest.format import find_format
 from bench.ingest.plan import SourceOptions
 from bench.ingest.readers import document, json_stream
 from bench.ingest.readers.packing import PackingError, unpacked
-from bench.ingest.user_formats.mapped import Mapped
+from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError
 
@@ -67,7 +67,7 @@ def test_a_table_may_be_packed(tmp_path: Path, load: Load, rows: Rows, name: str
     """A mapping reads it as if it were not."""
     (tmp_path / name).write_bytes(PACKED[name](b"model,ms\nbert,1.5\ngpt,2.5\n"))
 
-    load(tmp_path / name, sources=SourceOptions(own=Mapped(parse_mapping(["name=model,value=ms,unit=ms"]))))
+    load(tmp_path / name, sources=SourceOptions(own=MappedFormat(parse_mapping(["name=model,value=ms,unit=ms"]))))
 
     assert rows("SELECT name, median FROM cells ORDER BY name") == [("bert", 1.5e6), ("gpt", 2.5e6)]
 

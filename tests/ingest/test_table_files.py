@@ -19,7 +19,7 @@ from bench.ingest.readers.files import read_head
 from bench.ingest.readers.tables import open_table
 from bench.ingest.readers.unrecognised import describe
 from bench.ingest.run import IngestReport
-from bench.ingest.user_formats.mapped import Mapped
+from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import CaseRecord, Reject, Timing
@@ -92,14 +92,14 @@ def workbook(path: Path, sheets: Mapping[str, Cells | str], parts: Mapping[str, 
 
 def read(path: Path, *maps: str) -> Read:
     """What a table becomes by a mapping."""
-    kind = Mapped(parse_mapping(maps or [MAP]))
+    kind = MappedFormat(parse_mapping(maps or [MAP]))
     assert kind.unfit(path) is None
     return read_file(kind, path)
 
 
 def unfit(path: Path, *maps: str) -> str:
     """Why a mapping cannot be of a file."""
-    return Mapped(parse_mapping(maps or [MAP])).unfit(path) or ""
+    return MappedFormat(parse_mapping(maps or [MAP])).unfit(path) or ""
 
 
 def axes(read: Read) -> list[tuple[Any, ...]]:
@@ -192,7 +192,7 @@ def test_a_damaged_database_is_read_as_far_as_it_goes(tmp_path: Path, places: li
 
 def check(path: Path) -> str:
     """Read a damaged table, and hold it to its accounting."""
-    kind = Mapped(parse_mapping([MAP]))
+    kind = MappedFormat(parse_mapping([MAP]))
     describe(read_head(path), ())
     if kind.unfit(path) is not None:
         return "unfit"
@@ -395,7 +395,7 @@ def test_without_a_mapping_a_table_says_what_it_holds(
 def test_a_table_is_loaded_once(load: Callable[..., IngestReport], tmp_path: Path, write: Write) -> None:
     """Loaded, rejected and known are all its rows."""
     write(tmp_path / "r.bin")
-    own = SourceOptions(own=Mapped(parse_mapping([MAP])))
+    own = SourceOptions(own=MappedFormat(parse_mapping([MAP])))
 
     (first,), (second,) = (load(tmp_path / "r.bin", sources=own).lines for _ in range(2))
 

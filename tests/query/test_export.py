@@ -16,7 +16,7 @@ from bench.ingest.format import find_format
 from bench.ingest.formats import bench_table
 from bench.ingest.run import ingest
 from bench.query.export.command import COLUMNS
-from bench.query.export.runs import Exported, Left, label, read_run
+from bench.query.export.runs import ExportedRun, Omitted, label, read_run
 from bench.query.export.targets import TARGETS, text
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
@@ -40,15 +40,15 @@ def warehouse(*events: Event, **facts: Any) -> Builder:
     return Builder().add(builders.run("run", "main", **facts), *events)
 
 
-def measured(built: Builder, places: tuple[str, ...] = ()) -> Exported:
+def measured(built: Builder, places: tuple[str, ...] = ()) -> ExportedRun:
     """Its run as it is exported; asking derives what it is read from."""
     built.rows("FROM cells")
-    return read_run(built, "run", Left(), places=places)
+    return read_run(built, "run", Omitted(), places=places)
 
 
 def written(target: str, built: Builder, metric: str = "latency") -> tuple[Any, list[str], str]:
     """The document of a target, what is said to be left out, and the file."""
-    left, kind = Left(), TARGETS[target]
+    left, kind = Omitted(), TARGETS[target]
     runs = [row[0] for row in built.rows("SELECT run_id FROM runs ORDER BY 1")]
     exported = [read_run(built, run, left, places=kind.places) for run in runs]
     _, document = kind.write(exported, metric, left)
@@ -315,7 +315,7 @@ def values(found: Read) -> Iterable[tuple[str, float]]:
             yield one.case_id, one.value
 
 
-def _in_order(run: Exported, found: Read) -> list[Any]:
+def _in_order(run: ExportedRun, found: Read) -> list[Any]:
     """The cases of a run in the order of those read back, by name, backend and batch size."""
     by = {(each.name, each.axes.get("backend"), each.axes.get("batch_size")): each for each in run.cases}
     return [

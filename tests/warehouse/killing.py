@@ -25,7 +25,7 @@ _forked.set_forkserver_preload([__name__, "bench.cli", "duckdb", "numpy", "pyarr
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnded:
     """How a process ended."""
 
     exitcode: int | None
@@ -33,7 +33,7 @@ class Ended:
     points: tuple[tuple[int, str], ...] = ()  # where it might have died, with another state of the files at each
 
 
-def run(function: Callable[..., Any], *arguments: Any, folder: Path, kill_at: int | None = None) -> Ended:
+def run(function: Callable[..., Any], *arguments: Any, folder: Path, kill_at: int | None = None) -> ProcessEnded:
     """Call a function in a process of its own.
 
     Args:
@@ -47,7 +47,7 @@ def run(function: Callable[..., Any], *arguments: Any, folder: Path, kill_at: in
     process = _forked.Process(target=_run, args=(folder, report, function, arguments, kill_at))
     process.start()
     process.join()
-    return Ended(process.exitcode, **(json.loads(report.read_text()) if report.exists() else {}))
+    return ProcessEnded(process.exitcode, **(json.loads(report.read_text()) if report.exists() else {}))
 
 
 def command(*words: str) -> int:

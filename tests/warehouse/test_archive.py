@@ -10,7 +10,7 @@ import bench
 import pytest
 from bench.ingest.format import Options
 from bench.ingest.run import ingest
-from bench.query.resolve import check_values, gone_runs, resolve_runs
+from bench.query.resolve import check_values, removed_runs, resolve_runs
 from bench.warehouse import load as loading
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Missing
@@ -22,7 +22,7 @@ from bench.warehouse.remote.places import Folder
 from bench.warehouse.remote.sync import sync
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep import archive as room
-from bench.warehouse.upkeep.archive import Archived, archive
+from bench.warehouse.upkeep.archive import ArchiveResult, archive
 from bench.warehouse.upkeep.compaction import _drop_parts, compact
 from bench.warehouse.upkeep.verify import verify
 
@@ -175,7 +175,7 @@ def test_a_dry_run_moves_nothing(store: Store, target: Store) -> None:
 
 def test_nothing_to_move_makes_no_store(store: Store, target: Store) -> None:
     """And says so by its counts."""
-    assert archive(store, target, datetime(2020, 1, 1)) == Archived(runs=0, left=8)
+    assert archive(store, target, datetime(2020, 1, 1)) == ArchiveResult(runs=0, left=8)
     assert not target.root.exists()
 
 
@@ -398,7 +398,7 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
         sync(target, store) if target.exists() else None
         archive(store, target, FIRST)
     with Warehouse.open(store) as warehouse:
-        assert gone_runs(warehouse) == [f"4 runs were archived to {target}: ask there with --store {target}."]
+        assert removed_runs(warehouse) == [f"4 runs were archived to {target}: ask there with --store {target}."]
         with pytest.raises(
             BenchError, match=rf"run old-0 was archived to {target}.*bench store sync {target} {store.root}"
         ):
@@ -412,7 +412,7 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
     sync(target, store)
     with Warehouse.open(store) as warehouse:
         assert len(resolve_runs(warehouse, "old")) == 4
-        assert gone_runs(warehouse) == []
+        assert removed_runs(warehouse) == []
 
 
 def test_where_all_runs_went_is_said_where_there_are_none(store: Store, target: Store) -> None:

@@ -28,7 +28,7 @@ from bench.warehouse.upkeep.verify import verify
 
 from ..exhaustive import exhaustive, sampled
 from ..ingest.records import lines, step
-from .killing import Ended, command, run
+from .killing import ProcessEnded, command, run
 from .test_archive import FIRST, NOVEMBER, OCTOBER, imported, write
 
 MB = 1 << 20
@@ -223,7 +223,7 @@ class Undisturbed:
             yield f"bench store verify finds {found['problems']}"
 
 
-def undisturbed(scenario: Scenario, template: Path, work: Path) -> tuple[Undisturbed, Ended]:
+def undisturbed(scenario: Scenario, template: Path, work: Path) -> tuple[Undisturbed, ProcessEnded]:
     """Furnish the template; what the command does there where nobody is killed, and where it could be."""
     template.mkdir()
     scenario.furnish(template)
@@ -234,7 +234,7 @@ def undisturbed(scenario: Scenario, template: Path, work: Path) -> tuple[Undistu
     return Undisturbed(before, run(repeat, scenario.stores, scenario.command, folder=work).result), ended
 
 
-def given_again(scenario: Scenario, template: Path, work: Path, number: int) -> Ended:
+def given_again(scenario: Scenario, template: Path, work: Path, number: int) -> ProcessEnded:
     """Give the command again where it was killed at a change to a file."""
     fresh(template, work)
     assert run(command, *scenario.command, folder=work, kill_at=number).exitcode == -signal.SIGKILL

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bench.warehouse.errors import BenchError, Missing, MissingExtra, PlaceError
 from bench.warehouse.remote.object_store import clean_url
-from bench.warehouse.remote.places import Bucket, Damaged, Folder, Place, digest_of
+from bench.warehouse.remote.places import Bucket, DamagedFile, Folder, Place, digest_of
 
 from ..object_server import ObjectServer
 from .conftest import SECRET
@@ -96,7 +96,7 @@ def test_what_is_there_is_never_overwritten(place: Place, tmp_path: Path) -> Non
     assert place.read("artefacts/run/log") == b"first"
 
     path.write_bytes(b"longer than that")
-    with pytest.raises(Damaged, match=r"log has 5 bytes, .*file has 16"):
+    with pytest.raises(DamagedFile, match=r"log has 5 bytes, .*file has 16"):
         place.put(path, "artefacts/run/log")
 
 
@@ -106,12 +106,12 @@ def test_a_damaged_file_gets_neither_in_nor_out(
     """Its content is compared with the checksum in its name, and nothing is left of the attempt."""
     path, name = file(b"whole")
     path.write_bytes(b"holed")
-    with pytest.raises(Damaged, match="is damaged"):
+    with pytest.raises(DamagedFile, match="is damaged"):
         place.put(path, name)
     assert place.stat(name) is None
 
     place.create(name, b"holed")
-    with pytest.raises(Damaged, match=f"{name} is damaged"):
+    with pytest.raises(DamagedFile, match=f"{name} is damaged"):
         place.get(name, tmp_path / "out" / "file")
     assert list((tmp_path / "out").iterdir()) == []
 

@@ -13,7 +13,7 @@ from .. import query_rows, user_spec
 from ..data import Row, all_configs
 from ..marks.bars import Bar, Bars
 from ..marks.lines import Lines, Panel, Point
-from ..options import Confined, Size, Title
+from ..options import Size, Title, UserSQL
 from ..output.figure import Figure, Form, compose
 from ..query_rows import Columns, Counts
 from ..style import units
@@ -33,7 +33,7 @@ ROW_TITLE = 40  # characters of a tooltip's title
 
 def draw(
     warehouse: "Warehouse",
-    query: Annotated[str, Confined],
+    query: Annotated[str, UserSQL],
     *,
     x: Annotated[str | None, Option("Column across.  [default: the first]", metavar="COLUMN")] = None,
     y: Annotated[

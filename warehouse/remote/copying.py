@@ -16,7 +16,7 @@ from ..journals.parts import run_of
 from ..log import EventLog
 from ..store import Store
 from .inventory import Holding, at_once, commit, holding, missing
-from .places import Bucket, Damaged, Entry, Folder, Place
+from .places import Bucket, DamagedFile, Entry, Folder, Place
 
 ATTEMPTS = 5  # at a place where files are merged meanwhile
 
@@ -28,7 +28,7 @@ Progress = Callable[[Entry], None]  # called with each file that was copied
 
 
 @dataclass(slots=True)
-class Copied:
+class CopyResult:
     """The result of a copy, or of a dry run."""
 
     entries: list[Entry] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Copied:
 def copy_events(
     source: Place,
     target: Place,
-    copied: Copied,
+    copied: CopyResult,
     *,
     has: Holding | None = None,
     only: Collection[str] | None = None,
@@ -95,7 +95,7 @@ def copy_events(
 
 
 def copy_rest(
-    source: Place, target: Place, entries: Sequence[Entry], copied: Copied, progress: Progress | None = None
+    source: Place, target: Place, entries: Sequence[Entry], copied: CopyResult, progress: Progress | None = None
 ) -> dict[str, PlaceError]:
     """Copy files that stand for themselves, `sources` last; as `transfer`."""
     commits = f"events/{Source.TABLE}/"
@@ -104,7 +104,7 @@ def copy_rest(
 
 
 def transfer(
-    source: Place, target: Place, entries: Sequence[Entry], copied: Copied, progress: Progress | None = None
+    source: Place, target: Place, entries: Sequence[Entry], copied: CopyResult, progress: Progress | None = None
 ) -> dict[str, PlaceError]:
     """Copy files, several at once, each checked against its name.
 
@@ -119,14 +119,14 @@ def transfer(
     def one(entry: Entry) -> PlaceError | None:
         try:
             _copy(source, target, entry.name)
-        except (Damaged, Missing) as error:
+        except (DamagedFile, Missing) as error:
             return error
         return None
 
     for entry, error in zip(entries, at_once(one, entries), strict=True):
         if error:
             failed[entry.name] = error
-            if isinstance(error, Damaged):
+            if isinstance(error, DamagedFile):
                 copied.problems[entry.name] = str(error)
                 copied.damaged[entry.name] = entry.size_bytes
         else:

@@ -28,7 +28,7 @@ from ..files import publish_text, read_json, read_text
 from ..log import EventLog, unmerged
 from ..log_files import counting_files
 from ..store import STATE, Store
-from .copying import Copied, artefacts, copy_events, copy_rest, transfer
+from .copying import CopyResult, artefacts, copy_events, copy_rest, transfer
 from .inventory import (
     Holding,
     at_once,
@@ -93,7 +93,7 @@ def push(store: Store, *, must: bool = False) -> None:
         return
 
     def step(bucket: Bucket) -> None:
-        copied = Copied()
+        copied = CopyResult()
         copy_rest(here, bucket, [e for e in waiting if not is_merged(e.name)], copied)  # `pull` settles those
         transfer(here, bucket, left, copied)
         _note_inventory(store, copied, mark(bucket, copied.entries))
@@ -171,7 +171,7 @@ def _pull(store: Store, bucket: Bucket, whole: bool, exactly: bool) -> None:
         has, seen = _marked(bucket, _stamp(since - AGAIN), known, state[MISSED])
     # What is here and was not known to be there has no marker, though it may be there: the next push sees to that.
     unmarked = {entry.name for entry in _unknown(store, known)}
-    copied = Copied()
+    copied = CopyResult()
     if has.files:
         copy_events(bucket, Folder(store.root), copied, has=has, exactly=exactly)
     elif not (known or EventLog(store).files()):  # a name that was misspelt, perhaps
@@ -219,7 +219,7 @@ def _settle(store: Store, bucket: Bucket) -> bool:
     mine = [entry for entry in _unknown(store, _known(store)) if is_merged(entry.name)]
     if not mine:
         return False
-    copied = Copied()
+    copied = CopyResult()
     transfer(here, bucket, mine, copied)
     stands = {entry.name: stands_for(here, entry.name) for entry in copied.entries}
     clashes = commit(bucket, stands)
@@ -230,11 +230,11 @@ def _settle(store: Store, bucket: Bucket) -> bool:
         store.database.unlink(missing_ok=True)  # derived, from that file among others
     copied.problems |= {name: reason for name, reason in clashes.items() if name not in dropped}
     counted = [entry for entry in copied.entries if entry.name not in clashes]
-    _note_inventory(store, Copied(counted, copied.problems), mark(bucket, counted))
+    _note_inventory(store, CopyResult(counted, copied.problems), mark(bucket, counted))
     return bool(dropped)
 
 
-def _note_inventory(store: Store, copied: Copied, names: Iterable[str], *, anew: bool = False) -> None:
+def _note_inventory(store: Store, copied: CopyResult, names: Iterable[str], *, anew: bool = False) -> None:
     """Note what is known to be in the bucket now, and say what could not be copied."""
     lines = "".join(f"{name}\n" for name in dict.fromkeys([*names, *(entry.name for entry in copied.entries)]))
     if anew:

@@ -26,7 +26,7 @@ PART_BYTES = 16 << 20  # what is larger is uploaded in parts
 CHECKED = re.compile(r"-([0-9a-f]{16})\.parquet$")
 
 
-class Damaged(PlaceError):
+class DamagedFile(PlaceError):
     """A file of the log is not what its name says."""
 
 
@@ -289,7 +289,7 @@ def _is_here(place: Place, path: Path, name: str) -> bool:
     """Return whether the file was put there before; what is there by its name and is not it is left alone."""
     there = place.stat(name)
     if there and there.size_bytes != path.stat().st_size:
-        raise Damaged(
+        raise DamagedFile(
             f"{place.url}/{name} has {there.size_bytes} bytes, {path} has {path.stat().st_size}: one of them is damaged."
         )
     return there is not None
@@ -302,7 +302,7 @@ def _check(path: Path, name: str) -> None:
 
 def _agree(digest: str, name: str, where: str, cure: str = "Restore it from a copy.") -> None:
     if not digest.startswith(digest_of(name) or ""):
-        raise Damaged(f"{where} is damaged: its content does not match the checksum in its name. {cure}")
+        raise DamagedFile(f"{where} is damaged: its content does not match the checksum in its name. {cure}")
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

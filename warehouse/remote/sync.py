@@ -7,7 +7,7 @@ from ..console.numbers import counted
 from ..errors import BenchError
 from ..log import EventLog
 from ..store import Notify, Store
-from .copying import Copied, Progress, artefacts, copy_events, transfer
+from .copying import CopyResult, Progress, artefacts, copy_events, transfer
 from .mirror import mark, push
 from .places import Bucket, place
 
@@ -20,7 +20,7 @@ def sync(
     wait: bool = True,
     notify: Notify | None = None,
     progress: Progress | None = None,
-) -> Copied:
+) -> CopyResult:
     """Copy the event files and artefacts that another store lacks.
 
     Args:
@@ -40,7 +40,7 @@ def sync(
     there, here = place(source), place(target)
     if not source.exists() and next(there.list("events"), None) is None:
         raise BenchError(f"there is no store at {source}. Give the folder or the address of one.")
-    copied = Copied()
+    copied = CopyResult()
     if source.exists() and not dry_run and os.access(source.root, os.W_OK):
         with source.lock(wait=wait, notify=notify):
             _, left_out = EventLog(source).recover()

@@ -38,7 +38,7 @@ from ..log import (
     unmerged,
 )
 from ..recorder import uuid7
-from ..remote.copying import Copied, artefacts, copy_events, transfer
+from ..remote.copying import CopyResult, artefacts, copy_events, transfer
 from ..remote.inventory import Holding, base_name, holding
 from ..remote.mirror import mark
 from ..remote.places import Bucket, Folder, Place, place
@@ -61,7 +61,7 @@ ORDER BY began_at, run.run_id
 
 
 @dataclass(slots=True)
-class Archived:
+class ArchiveResult:
     """The result of an archive, or of a dry run."""
 
     runs: int = 0
@@ -89,7 +89,7 @@ def archive(
     dry_run: bool = False,
     wait: bool = True,
     notify: Notify | None = None,
-) -> Archived:
+) -> ArchiveResult:
     """Move the runs that began before an instant into another store.
 
     Runs that are being recorded stay, and so do those of which nobody knows when they began.
@@ -124,7 +124,7 @@ def archive(
             ((count,),) = warehouse.rows("SELECT count(*) FROM run_summaries")
             plan = _plan(warehouse, log.files(), [run_id for run_id, *_ in runs])
         moved = [*plan.whole, *plan.shared]
-        done = Archived(
+        done = ArchiveResult(
             len(runs), count - len(runs), len(moved), sum(file.size_bytes for file in moved), len(plan.shared)
         )
         if runs and not dry_run:
@@ -172,7 +172,7 @@ def _move(store: Store, target: Store, plan: _Plan, runs: Sequence[tuple[Any, ..
         going, staying = (Store(Path(staging, name)) for name in ("going", "staying"))
         parts = {file.name: _split(file, plan.runs[file.name], going, staying) for file in plan.shared}
         _clear_parts(store, there, plan.shared)
-        copied = Copied()
+        copied = CopyResult()
         files = {_place_of(file): file for file in (*plan.whole, *plan.environments)}
         copy_events(here, there, copied, only=files.keys())
         copy_events(Folder(going.root), there, copied)

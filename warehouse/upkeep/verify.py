@@ -17,7 +17,7 @@ from ..store import Notify, Store
 
 
 @dataclass(slots=True)
-class Checked:
+class Verification:
     """The checked files and their faults."""
 
     files: int = 0
@@ -28,7 +28,7 @@ class Checked:
     notes: list[str] = field(default_factory=list)
 
 
-def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Checked:
+def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Verification:
     """Bring the warehouse up to date, then check all of the store; of a bucket, that it lists what its mirror has.
 
     Raises:
@@ -36,7 +36,7 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
         BenchError: There is no store.
     """
     must_exist(store)
-    checked = Checked()
+    checked = Verification()
     try:
         with store.lock(wait=wait, notify=notify):
             pull(store, whole=True)
@@ -55,7 +55,7 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
     return checked
 
 
-def _check_files(log: EventLog, checked: Checked) -> None:
+def _check_files(log: EventLog, checked: Verification) -> None:
     files = log.files()
     counted = {file.name for file in counting_files(files)}
     for file in files:
@@ -87,7 +87,7 @@ def _read_blocks(warehouse: Warehouse) -> None:
         warehouse.rows(f"SELECT bit_xor(hash(whole)) FROM {quote(table)} AS whole")
 
 
-def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
+def _check_tables(warehouse: Warehouse, checked: Verification) -> None:
     """The warehouse holds as many rows as the files it names, and every one of them is still there."""
     here = {file.name: file for file in EventLog(warehouse.store).files()}
     forgotten = [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM forgotten_runs")]
@@ -113,7 +113,7 @@ def _check_tables(warehouse: Warehouse, checked: Checked) -> None:
             )
 
 
-def _check_sources(warehouse: Warehouse, checked: Checked) -> None:
+def _check_sources(warehouse: Warehouse, checked: Verification) -> None:
     """For every imported file and run: its lines are accounted for, and as many of them have rows and rejects as it says.
 
     What older versions of bench imported does not say which lines are known or have no row: of those there may be fewer rows.

@@ -289,7 +289,7 @@ def test_many_bad_events_take_linear_time(tmp_path: Path, monkeypatch: pytest.Mo
     array = json_stream.JsonArray(Part.alone(tmp_path / "t.json"), "traceEvents")
     found = [element for block in array.blocks() for element in array.elements(block)]
 
-    assert {type(element) for element in found} == {json_stream.Torn} and len(found) == 500
+    assert {type(element) for element in found} == {json_stream.TornElement} and len(found) == 500
     assert {element.reason for element in found} == {"not valid JSON: Expecting value"}
     assert sum(sizes) <= 500 * json_stream.ELEMENT
 

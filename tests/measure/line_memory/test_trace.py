@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 from bench.measure.line_memory import trace
-from bench.measure.line_memory.ledger import CELL, ELSEWHERE, FULL, Counted, Lane, Ledger, MemoryKind, Places, Reader
+from bench.measure.line_memory.ledger import (
+    CELL,
+    ELSEWHERE,
+    FULL,
+    Lane,
+    Ledger,
+    LineChanges,
+    MemoryKind,
+    Places,
+    Reader,
+)
 from bench.measure.line_memory.trace import LineTrace, Scope
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -125,7 +135,7 @@ class Traced:
         self.ledger = Path(tempfile.mkdtemp(dir=self.folder))
         self.trace = LineTrace(self.ledger, scope, (MemoryKind("fake"), self.memory.read))
 
-    def run(self, call: Callable[[], Any] | str) -> dict[str, Counted]:
+    def run(self, call: Callable[[], Any] | str) -> dict[str, LineChanges]:
         """Every line that ran, by its text, or its number where it has none."""
         function = getattr(self.module, call) if isinstance(call, str) else call
         before = sys.gettrace()
@@ -147,7 +157,7 @@ def traced(either_way: None, tmp_path: Path) -> Traced:
     return Traced(tmp_path)
 
 
-def sizes(counted: Counted) -> tuple[int, int, int, int]:
+def sizes(counted: LineChanges) -> tuple[int, int, int, int]:
     return counted.start, counted.peak, counted.end, counted.transient
 
 

@@ -18,7 +18,7 @@ import zmq
 from bench import cli
 from bench.measure.serving import follow, streams
 from bench.measure.serving.follow import Follower, LiveFigures
-from bench.measure.serving.streams import Arrived, GrowingFiles, Socket, open_stream
+from bench.measure.serving.streams import GrowingFiles, Socket, StreamRecord, open_stream
 from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError
 from bench.warehouse.forward_pass import read_pass
@@ -56,11 +56,11 @@ def rows(store: Path, query: str) -> list[Any]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Iterator[Callable[[str], list[Arrived]]]:
+def files(tmp_path: Path) -> Iterator[Callable[[str], list[StreamRecord]]]:
     """Asks a stream of files what has come; one stream for each pattern."""
     opened: dict[str, GrowingFiles] = {}
 
-    def take(pattern: str) -> list[Arrived]:
+    def take(pattern: str) -> list[StreamRecord]:
         stream = opened.setdefault(pattern, GrowingFiles(str(tmp_path / pattern)))
         return list(stream.take())
 
@@ -69,7 +69,7 @@ def files(tmp_path: Path) -> Iterator[Callable[[str], list[Arrived]]]:
         stream.close()
 
 
-def counters(arrived: list[Arrived]) -> list[Any]:
+def counters(arrived: list[StreamRecord]) -> list[Any]:
     """The counters of passes, and the reason of what is none."""
     return [each.reason or each.document["event"]["fpm"]["counter_id"] for each in arrived]
 
@@ -247,9 +247,9 @@ def publisher(tmp_path: Path) -> Iterator[Callable[[bytes], None]]:
     context.term()
 
 
-def receive(stream: Socket, count: int) -> list[Arrived]:
+def receive(stream: Socket, count: int) -> list[StreamRecord]:
     """So many messages."""
-    found: list[Arrived] = []
+    found: list[StreamRecord] = []
     end = time.monotonic() + 60
     while len(found) < count and time.monotonic() < end:
         found += stream.take()
@@ -324,16 +324,16 @@ class Listed:
         """It is."""
         return True
 
-    def take(self) -> Iterator[Arrived]:
+    def take(self) -> Iterator[StreamRecord]:
         """All of it, once."""
         for number, document in enumerate(self.documents, 1):
             bad = isinstance(document, bytes)
-            yield Arrived(
+            yield StreamRecord(
                 "listed", number, None if bad else document, "no JSON" if bad else None, document if bad else b"{}"
             )
         self.documents.clear()
 
-    def last(self) -> Iterator[Arrived]:
+    def last(self) -> Iterator[StreamRecord]:
         """Nothing more."""
         return iter(())
 

@@ -19,7 +19,7 @@ from bench.measure.engine.workload import Settings
 from bench.measure.system import process_tree
 from bench.measure.system.nvml import GpuUse, Nvml
 from bench.measure.system.process_sampler import ProcessSampler, cpu_between, sampled
-from bench.measure.system.process_tree import Ended, Look, ProcessTree
+from bench.measure.system.process_tree import Look, ProcessEnded, ProcessTree
 from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError
 from bench.warehouse.journals.parts import NeverBegun
@@ -108,10 +108,10 @@ def test_a_process_that_ends_is_said(tmp_path: Path) -> None:
     tree = ProcessTree(1, tmp_path)
     for ending in ({"pages": 0}, {"state": "Z"}):
         proc.add(1, **ending)
-        with pytest.raises(Ended):
+        with pytest.raises(ProcessEnded):
             tree.look()
     shutil.rmtree(tmp_path / "1")
-    with pytest.raises(Ended):
+    with pytest.raises(ProcessEnded):
         tree.look()
 
 

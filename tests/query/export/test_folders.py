@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bench.ingest.run import ingest
 from bench.query.export.folders import FOLDERS, _decimals, _word, folder_files
-from bench.query.export.runs import Left
+from bench.query.export.runs import Omitted
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow
 from bench.warehouse.events import Environment, Event, Instant
@@ -40,7 +40,7 @@ def warehouse(*events: Event, **facts: Any) -> Builder:
 
 def files(target: str, built: Any, run: str = "run") -> tuple[dict[str, str], list[str]]:
     """The files of a run, and what is said to be left out."""
-    left = Left()
+    left = Omitted()
     built.rows("FROM cells")
     return folder_files(built, run, FOLDERS[target], left), left.sentences()
 

@@ -20,7 +20,7 @@ import pytest
 from bench.warehouse import journal
 from bench.warehouse.errors import BenchError, Exit
 from bench.warehouse.events import EVENTS, Event, Metric, Outcome, ScheduleChunk, Timing
-from bench.warehouse.journal import Closed, Journal, StoreFull
+from bench.warehouse.journal import Journal, JournalClosed, StoreFull
 from bench.warehouse.journals.parts import NeverBegun, Unreadable
 from bench.warehouse.journals.reader import Contents, read
 from hypothesis import HealthCheck, given, settings
@@ -260,7 +260,7 @@ def test_a_closed_journal_takes_no_more(tmp_path: Path) -> None:
     opened.sync()
 
     assert opened.size_bytes > 0  # asked for by a thread that has not noticed yet
-    with pytest.raises(Closed):
+    with pytest.raises(JournalClosed):
         opened.add(timing(1))
 
 
@@ -561,7 +561,7 @@ def test_a_journal_that_somebody_removes_is_written_again(tmp_path: Path, capsys
     opened = Journal(tmp_path / "a.journal", HEADER)
     opened.add(timing(1))
     opened.path.unlink()
-    with pytest.raises(Closed):
+    with pytest.raises(JournalClosed):
         opened.drain()
 
     assert expected([timing(1)]) == read_rows(opened.path)

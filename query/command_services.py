@@ -1,4 +1,4 @@
-"""Functions of higher rooms that commands of this room call; `cli.py` passes them in the click context."""
+"""Services that commands of this room take from rooms above; `cli.py` passes them in the click context."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class HigherRooms:
-    """Functions of rooms above this one."""
+class CommandServices:
+    """Services of rooms above this one."""
 
     ingest_path: Callable[["Store", str], None]  # load `PATH` or `NAME:PATH` into a store
     ingest_result: "Callable[..., tuple[list[str], list[str]]]"  # as ingest.command.ingest_result
@@ -22,10 +22,10 @@ class HigherRooms:
     leave: Callable[[int], NoReturn]  # end by this signal, or by none (0), whatever the threads wait for
 
 
-def higher_rooms() -> HigherRooms:
-    """The functions that `cli.py` passed to the running command."""
-    return click.get_current_context().find_object(HigherRooms) or _missing()
+def command_services() -> CommandServices:
+    """The services that `cli.py` passed to the running command."""
+    return click.get_current_context().find_object(CommandServices) or _missing()
 
 
-def _missing() -> HigherRooms:
-    raise RuntimeError("this command needs higher rooms: run it through bench.cli")
+def _missing() -> CommandServices:
+    raise RuntimeError("internal error: the command was started without the context of bench.cli")
