@@ -40,7 +40,7 @@ def schemas(words: tuple[str, ...], output: Path | None, fmt: str) -> None:
 
     if output is not None:
         if words:
-            raise BenchError("all schemas are written: leave the command out, or -o.")
+            raise BenchError("-o writes every schema: give either COMMAND or -o.")
         changed = made.write_schemas(output)
         click.echo(f"{len(ANSWERS)} schemas in {output}, {len(changed)} of them changed", err=True)
     elif words:

@@ -1,4 +1,4 @@
-"""Values that are too large for any cell: they are kept, and a note says that nothing counts them."""
+"""Values that are too large for statistics: they are kept, and a note says that no statistic counts them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,8 +6,7 @@ from pathlib import Path
 from ..warehouse.events import LARGEST
 
 TOO_LARGE = (
-    'values of 1e150 or more are in metrics and in no cell, so that nothing counts them: bench sql "FROM metrics WHERE abs(value)'
-    ' >= 1e150"'
+    'values of 1e150 or more are in `metrics`, but in no statistic: bench sql "FROM metrics WHERE abs(value) >= 1e150"'
 )
 
 

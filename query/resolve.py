@@ -113,7 +113,7 @@ def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
         return whole
     by_id = [run.run_id for run in runs if run.run_id.startswith(name)]
     if len(by_id) > 1:
-        raise BenchError(f"{name!r} begins {len(by_id)} run ids: {', '.join(by_id[:3])} … Give a longer prefix.")
+        raise BenchError(f"{name!r} matches {len(by_id)} run ids: {', '.join(by_id[:3])} … Use a longer prefix.")
     if by_id:
         return by_id
     if _DAY.fullmatch(name):

@@ -122,7 +122,7 @@ class _Own:
     own: Mapping[str, Any]
     fields: dict[str, list[Any]]
     wanted_size: tuple[float, float] | None
-    least = 0.0  # it lives with what the heading leaves
+    least = 0.0  # no minimum height
 
     @property
     def names(self) -> list[tuple[str, str]]:

@@ -105,7 +105,7 @@ class ConbenchCompare(JsonFormat):
 
 
 def _sides(record: Any) -> Iterable[Any]:
-    """The results that a record compares, as objects of their own; the contender has what belongs to both."""
+    """Split a comparison into two results; fields of both go to the contender."""
     if not isinstance(record, Object):
         return [UnlocatedRecords(record, BadRecord("not an object"))]
     both = {key: record[key] for key in ("unit", "less_is_better") if key in record}

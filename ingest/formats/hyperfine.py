@@ -37,7 +37,7 @@ class Hyperfine(Declared):
         """A CSV says less than the JSON of the same measurement."""
         beside = head.path.with_suffix(".json")
         if head.path.suffix == ".csv" and beside.is_file() and super().recognise(read_head(beside)):
-            return f"says what {beside.name} beside it says, without its times"
+            return f"repeats {beside.name}, which lies beside it, without its times"
         return None
 
     def case(self, record: Object, results: Results, name: str | None = None) -> Subject:

@@ -112,7 +112,7 @@ class Mlperf(Format):
         if text.startswith("{"):
             return "is read with the log beside it" if detailed or (folder / SUMMARY).is_file() else None
         if detailed and not text.startswith(ENTRY):
-            return f"says what {DETAIL} beside it says"
+            return f"repeats {DETAIL}, which lies beside it"
         return (
             None if text.startswith(ENTRY) or TITLE in text[:200] else "is of an accuracy run, of which it says nothing"
         )

@@ -68,7 +68,9 @@ class OptimumBenchmark(JsonFormat):
             if own == better:
                 return None
             if (folder / better).is_file() and own.startswith("benchmark"):
-                return f"is read with {better} beside it" if own == CONFIG else f"says what {better} beside it says"
+                return (
+                    f"is read with {better} beside it" if own == CONFIG else f"repeats {better}, which lies beside it"
+                )
         return None
 
     def parse(self, text: str) -> Any:

@@ -207,7 +207,7 @@ def _check_programs(comparisons: list[list[PlannedCommand]]) -> None:
     for side in (side for sides in comparisons for side in sides):
         if not program_is_there(side.words):
             hint = " A command of several words is quoted, or follows --." if len(side.words) == 1 else ""
-            raise BenchError(f"there is no program {side.words[0]!r}.{hint} What the shell knows itself needs --shell.")
+            raise BenchError(f"there is no program {side.words[0]!r}.{hint} Builtins of the shell need --shell.")
 
 
 def _notify(text: str) -> None:

@@ -47,5 +47,5 @@ def choice(values: Mapping[str, Any]) -> dict[str, Any] | None:
         return {**given, "gpus": given["gpus"] or None}
     if odd := [name for name in CHOICES if given[name] not in ((), None, EVENTS[0])]:
         option = {"excluded": "exclude"}.get(odd[0], odd[0])
-        raise BenchError(f"--trace-{option} chooses what is traced, and nothing is. Add: --trace-lines")
+        raise BenchError(f"--trace-{option} has no effect without --trace-lines.")
     return None

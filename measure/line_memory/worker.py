@@ -165,7 +165,7 @@ def _failure(error: BaseException) -> dict[str, Any]:
     from ..engine.messages import TAIL_BYTES, clean, first_line
     from ..engine.program import status_of
 
-    own = os.path.dirname(os.path.dirname(__file__))  # `measure`: what awaits the program lies beside us
+    own = os.path.dirname(os.path.dirname(__file__))  # the await helpers are in this folder, `measure`
     before = own, os.path.dirname(importlib.__file__), "<frozen "
     frame = error.__traceback__
     while frame and frame.tb_frame.f_code.co_filename.startswith(before):

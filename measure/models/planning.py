@@ -73,13 +73,13 @@ def _ranks(values: Mapping[str, Any]) -> int | None:
     """Number of processes of a distributed model: as many as torchrun started; None if not given.
 
     Raises:
-        BenchError: Other ones are asked for, or nothing is spread over them.
+        BenchError: Another number is asked for, or the models are not distributed.
     """
     requested: int | None = values["ranks"]
     ranks = torchrun.started()
     if (ranks or requested) and not values["distributed"]:
         begun = f"torchrun started {ranks} ranks" if ranks else f"{requested} ranks are asked for"
-        raise BenchError(f"{begun}, and nothing is spread over them. Say how: --distributed ddp|fsdp.")
+        raise BenchError(f"{begun}, but the models are not distributed. Choose how: --distributed ddp|fsdp.")
     if ranks is None:
         return requested
     if requested not in (None, ranks):

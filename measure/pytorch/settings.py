@@ -118,7 +118,7 @@ def check_ddp(distributed: str | None, mode: str | None, compiled_autograd: bool
     if mode is None:
         return
     if distributed != "ddp":
-        raise BenchError("--optimize-ddp is how DDP is compiled, and nothing is spread by DDP. Add: --distributed ddp.")
+        raise BenchError("--optimize-ddp has no effect without --distributed ddp.")
     if mode.startswith("python_reducer") and not compiled_autograd:
         raise BenchError(f"--optimize-ddp {mode} communicates in a compiled backward pass. Add: --compiled-autograd.")
     if mode == "no_optimization" and compiled_autograd:

@@ -125,11 +125,11 @@ def _write_details(warehouse: "Warehouse", runs: Sequence[str], fmt: str, output
 
 
 def _warn_of_large_values(warehouse: "Warehouse", runs: Sequence[str]) -> None:
-    """Say that values of 1e150 or more stand in no cell."""
+    """Say that values of 1e150 or more count in no statistic."""
     from ...warehouse.events import LARGEST
     from ..pasteable_sql import among, paste
 
     large = f"FROM metrics WHERE {among('run_id', runs)} AND abs(value) >= {LARGEST} AND isfinite(value)"
     ((count,),) = warehouse.rows(f"SELECT count(*) {large}")
     if count:
-        notify(f"{counted(count, 'value')} of 1e150 or more in no cell, so that nothing counts them: {paste(large)}")
+        notify(f"{counted(count, 'value')} of 1e150 or more counted in no statistic: {paste(large)}")

@@ -74,7 +74,7 @@ def test_values_that_no_cell_counts_are_noted(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.csv"
         path.write_text(f"name,v\na,{value}\nb,1\n")
         said = run(path, "--map", "name=name,value=v", store=tmp_path / "store").stderr
-        assert ("1e150 or more are in metrics and in no cell" in said) == (value == "-1e150"), value
+        assert ("1e150 or more are in `metrics`, but in no statistic" in said) == (value == "-1e150"), value
 
 
 def test_a_loaded_trace_is_verified_with_its_heartbeats(tmp_path: Path) -> None:

@@ -137,8 +137,10 @@ def test_show_names_values_that_nothing_counts(bench: Bench, tmp_path: Path) -> 
         own.case("a").metric("size", 1e300, unit="bytes")
         own.case("a").metric("size", float("inf"), unit="bytes")
 
-    assert "1 value of 1e150 or more in no cell" in bench("show", "latest", "--store", str(other.root)).stderr
-    assert "in no cell" not in bench("show", "latest").stderr
+    assert (
+        "1 value of 1e150 or more counted in no statistic" in bench("show", "latest", "--store", str(other.root)).stderr
+    )
+    assert "in no statistic" not in bench("show", "latest").stderr
 
 
 @pytest.mark.parametrize("words", ["views", "viz list"])
@@ -237,7 +239,7 @@ def test_a_commit_names_its_newest_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("aaaa", "begins 2 run ids"), ("mian", "'main'"), ("main~7", "has 2"), ("b", "no run 'b'")]
+    ("name", "message"), [("aaaa", "matches 2 run ids"), ("mian", "'main'"), ("main~7", "has 2"), ("b", "no run 'b'")]
 )
 def test_a_run_that_is_not_there_is_said(store: Store, name: str, message: str) -> None:
     """Ambiguous, misspelt or too far back: each has its sentence."""

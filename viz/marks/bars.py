@@ -135,7 +135,7 @@ class Bars:
         return self.legend.names
 
     drawn_fields = ("row", "series", "value", "low", "high", "low_end", "high_end", "sure", "note", "shared", "at")
-    least = 0.0  # it lives with what the heading leaves
+    least = 0.0  # no minimum height
 
     @cached_property
     def fields(self) -> dict[str, list[Any]]:

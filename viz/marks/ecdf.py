@@ -51,7 +51,7 @@ class Ecdf:
     all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("series", "value", "share", "strip"), init=False)
-    least = 0.0  # it lives with what the heading leaves
+    least = 0.0  # no minimum height
 
     @cached_property
     def legend(self) -> Legend:

@@ -51,7 +51,7 @@ class HeatMap:
     tips: tuple[str, ...] = ()
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("row", "column", "letter", "state"), init=False)
-    least = 0.0  # it lives with what the heading leaves
+    least = 0.0  # no minimum height
 
     @cached_property
     def rows(self) -> dict[str, str]:

@@ -43,7 +43,7 @@ class Steps:
     limit_ms: float | None  # slower steps were left out, if some were
     all_configs: Sequence[str]  # configs of the store, whose looks are settled
     wanted_size: tuple[float, float] | None
-    least = 0.0  # it lives with what the heading leaves
+    least = 0.0  # no minimum height
 
     @cached_property
     def legend(self) -> Legend:

@@ -42,7 +42,7 @@ class Stacks:
     labelling: Labelling = row_labels  # of the bars
     wanted_size: tuple[float, float] | None = None  # inches the user wants
     drawn_fields: tuple[str, ...] = field(default=("row", "part", "start", "end", "place"), init=False)
-    least = 0.0  # it lives with what the heading leaves
+    least = 0.0  # no minimum height
 
     @cached_property
     def rows(self) -> dict[str, str]:

@@ -137,7 +137,7 @@ class Form(Protocol):
 
     @property
     def least(self) -> float:
-        """Points of height that it needs below the heading in any case; 0 where it lives with what is left."""
+        """The minimum height below the heading, points; 0 for none."""
 
     @property
     def fields(self) -> dict[str, list[Any]]:

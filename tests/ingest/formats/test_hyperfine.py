@@ -92,4 +92,6 @@ def test_a_csv_beside_its_json_is_left_out(tmp_path: Path, load: Load) -> None:
     report = load(tmp_path / "e")
 
     assert sorted(line.path.name for line in report.lines) == ["x.json", "y.csv"]
-    assert any("x.csv says what x.json beside it says, without its times; left out" in note for note in report.notes)
+    assert any(
+        "x.csv repeats x.json, which lies beside it, without its times; left out" in note for note in report.notes
+    )

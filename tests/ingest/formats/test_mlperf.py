@@ -190,7 +190,7 @@ def test_a_folder_is_said_once(tmp_path: Path, load: Callable[..., IngestReport]
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("mlperf_log_summary.txt", SUMMARY, "says what mlperf_log_detail.txt beside it says"),
+        ("mlperf_log_summary.txt", SUMMARY, "repeats mlperf_log_detail.txt, which lies beside it"),
         (
             "measurements.json",
             {"starting_weights_filename": "w", "retraining": "", "weight_data_types": ""},
@@ -199,7 +199,7 @@ def test_a_folder_is_said_once(tmp_path: Path, load: Callable[..., IngestReport]
         (
             "a.txt",
             "\nNo warnings encountered during test.\n\nNo errors encountered during test.\n",
-            "says what mlperf_log_detail",
+            "repeats mlperf_log_detail",
         ),
     ],
 )

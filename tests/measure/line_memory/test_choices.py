@@ -63,7 +63,7 @@ def test_a_scope_survives_json() -> None:
 def test_what_is_chosen_for_no_trace_is_an_error() -> None:
     """It would be left unsaid; without any choice there is no trace, and with --trace-lines its fields."""
     assert choice({**NOTHING, "trace_lines": False}) is None
-    with pytest.raises(BenchError, match="--trace-exclude chooses what is traced, and nothing is"):
+    with pytest.raises(BenchError, match="--trace-exclude has no effect without --trace-lines"):
         choice({**NOTHING, "trace_excluded": ("m",), "trace_lines": False})
     asked = choice({**NOTHING, "trace_gpus": (1,), "trace_lines": True})
     assert asked == {"modules": (), "excluded": (), "events": "line", "gpus": (1,)}

@@ -192,8 +192,8 @@ def test_a_mode_of_ddp_is_a_setting_of_dynamo(mode: str) -> None:
 @pytest.mark.parametrize(
     ("options", "cure"),
     [
-        (["--optimize-ddp", "ddp_optimizer"], "Add: --distributed ddp."),
-        (["--optimize-ddp", "ddp_optimizer", "--distributed", "fsdp"], "Add: --distributed ddp."),
+        (["--optimize-ddp", "ddp_optimizer"], "no effect without --distributed ddp."),
+        (["--optimize-ddp", "ddp_optimizer", "--distributed", "fsdp"], "no effect without --distributed ddp."),
         (["--optimize-ddp", "python_reducer", "--distributed", "ddp"], "Add: --compiled-autograd."),
         (
             ["--optimize-ddp", "no_optimization", "--distributed", "ddp", "--compiled-autograd"],

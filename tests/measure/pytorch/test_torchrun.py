@@ -92,7 +92,7 @@ def test_all_is_over_for_the_others_however_it_ends(store: FakeStore) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "torchrun started 4 ranks, and nothing is spread over them. Say how: --distributed ddp|fsdp."),
+        ([], "torchrun started 4 ranks, but the models are not distributed. Choose how: --distributed ddp|fsdp."),
         (["--distributed", "ddp", "--ranks", "2"], "torchrun started 4 ranks, not 2. Leave --ranks out."),
         (["--distributed", "ddp", "--revisions", "a", "b"], "leave torchrun out"),
     ],
@@ -109,7 +109,7 @@ def test_ranks_that_nothing_is_spread_over_are_a_mistake() -> None:
     """They would name the case, and change nothing of it."""
     done = CliRunner().invoke(cli, ["measure", "models", "--ranks", "3", "--print"], standalone_mode=False)
 
-    assert "3 ranks are asked for, and nothing is spread over them. Say how: --distributed" in str(done.exception)
+    assert "3 ranks are asked for, but the models are not distributed. Choose how: --distributed" in str(done.exception)
 
 
 def test_the_ranks_that_torchrun_started_are_a_parameter_of_the_case(store: FakeStore) -> None:
