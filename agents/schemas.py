@@ -139,7 +139,7 @@ def _python(hint: Any) -> Schema:
         return {"type": "object", "additionalProperties": _python(inner[1])}
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return _fields(hint, {})
-    return _OF_PYTHON.get(hint, {})
+    return _OF_PYTHON.get(hint, {}) if isinstance(hint, type) else {}
 
 
 def text(name: str) -> str:

@@ -137,6 +137,7 @@ def _short_names(parts: Sequence[str], names: Iterable[str]) -> dict[str, str]:
     """The names of the parts: NAME, or as many last components of their paths as are needed to be unique."""
     split = {part: label_and_path(part) for part in parts}
     paths = {path: _components(path) for _, path in split.values()}
+    short: dict[str, str] = {}
     for length in range(1, 1 + max(map(len, paths.values()))):
         short = {path: "/".join(components[-length:]) for path, components in paths.items()}
         if len({*short.values(), *names}) == len(short) + len({*names}):

@@ -1,6 +1,7 @@
 """The house: the rules that keep the code findable, checked on the source."""
 
 import ast
+import builtins
 import functools
 import itertools
 import re
@@ -209,16 +210,16 @@ def test_a_docstring_that_describes_parameters_describes_all_and_no_others() -> 
         for name, path in modules().items()
         for function in ast.walk(tree(path))
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for described, taken in [(described_parameters(function), parameters(function))]
+        for described, taken in [(names_under("Args", function), parameters(function))]
         if described and described != taken
     }
 
     assert wrong == {}
 
 
-def described_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """The names in the section Args of a docstring."""
-    section = re.search(r"^Args:\n((?: {4}.*\n|\n)+)", f"{ast.get_docstring(function)}\n", re.MULTILINE)
+def names_under(heading: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[str]:
+    """The names that a section of a docstring describes."""
+    section = re.search(rf"^{heading}:\n((?: {{4}}.*\n|\n)+)", f"{ast.get_docstring(node)}\n", re.MULTILINE)
     return re.findall(r"^ {4}\**(\w+):", section[1], re.MULTILINE) if section else []
 
 
@@ -229,13 +230,29 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     return [one.arg for one in taken if one.arg not in ("self", "cls")]
 
 
+def test_a_docstring_names_errors_that_exist() -> None:
+    """Under `Raises:` stand classes of the package, of Python, or with a dot those of a library."""
+    known = {
+        node.name for path in modules().values() for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)
+    }
+    unknown = {
+        (name, error)
+        for name, path in modules().items()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        for error in names_under("Raises", node)
+        if error not in known and not hasattr(builtins, error)
+    }
+    assert not unknown
+
+
 def test_what_the_rules_find_is_there() -> None:
     """The rules read the source they are meant to read."""
     assert {"warehouse.events", "measure.engine.estimate", "cli"} <= modules().keys()
     assert "warehouse.errors" in imports("warehouse.store")
     assert reached({"a": {"b"}, "b": {"a"}}, "a") == {"a", "b"}
     described = [
-        described_parameters(node)
+        names_under("Args", node)
         for node in ast.walk(tree(modules()["warehouse.load"]))
         if isinstance(node, ast.FunctionDef)
     ]

@@ -380,7 +380,7 @@ class Journal:
 
         Raises:
             StoreFull: There is no space on the disk; nothing of the row was written.
-            Closed: The journal is closed.
+            JournalClosed: The journal is closed.
             BenchError: A value does not fit its column; nothing of the row was written.
         """
         while True:
@@ -479,7 +479,7 @@ class Journal:
 
         Raises:
             StoreFull: There is no space on the disk; the window stays as it is.
-            Closed: The journal is closed.
+            JournalClosed: The journal is closed.
         """
         with self.lock:
             self._check_open()
@@ -525,7 +525,7 @@ class Journal:
         """Write the file anew if somebody removed it; then a following journal takes what comes.
 
         Raises:
-            Closed: It was removed. What was recorded is in a file of the same name again.
+            JournalClosed: It was removed. What was recorded is in a file of the same name again.
         """
         if os.fstat(self._file).st_nlink:
             return

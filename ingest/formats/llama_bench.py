@@ -88,7 +88,8 @@ class LlamaBench(JsonFormat):
 def _test(record: Object) -> str:
     """The name of the test as the table prints it: pp512, tg128, pp512+tg128, tg128 @ d4096."""
     prompt, made, depth = (record.count(key) or 0 for key in ("n_prompt", "n_gen", "n_depth"))
-    record.take("n_prompt"), record.take("n_gen"), record.take("n_depth")
+    for key in ("n_prompt", "n_gen", "n_depth"):
+        record.take(key)
     parts = [f"{name}{count}" for name, count in (("pp", prompt), ("tg", made)) if count]
     if not parts:
         raise BadRecord("a test of no prompt and no text")

@@ -126,9 +126,9 @@ class _Reader:
         gpus, system = about.pop("TARGET_INFO_GPU", []), about.pop("TARGET_INFO_SYSTEM_ENV", [])
         facts = {str(row.get("name")): row.get("value") for row in system}
         extra = labels({"gpus": gpus, "system": facts})
-        if extra:
-            names = [gpu["name"] for gpu in gpus if isinstance(gpu.get("name"), str)]
-            environment = identified(Environment(environment_id="", gpus=names or None, extra=extra))
+        names = [gpu["name"] for gpu in gpus if isinstance(gpu.get("name"), str)]
+        environment = identified(Environment(environment_id="", gpus=names or None, extra=extra)) if extra else None
+        if environment is not None:
             self._batch.add(environment)
         began = next(iter(about.get("TARGET_INFO_SESSION_START_TIME", [])), {}).get("utcEpochNs")
         if type(began) is int and 0 < began < LAST * 1000:
@@ -137,7 +137,7 @@ class _Reader:
         self.run = RunRecord(
             run_id=self.run.run_id, config=self.run.config, source=self.run.source,
             started_at=Instant(self._began_ns // 1000) if self._began_ns else None,
-            environment_id=environment.environment_id if extra else None,
+            environment_id=environment.environment_id if environment else None,
             host=host if isinstance(host, str) else None, tags=labels(dict(sorted(about.items()))),
         )  # fmt: skip
 

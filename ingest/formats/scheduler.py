@@ -440,6 +440,7 @@ def _prove(connection: "duckdb.DuckDBPyConnection", written: Path, path: Path, l
     if others:
         sums += [f"coalesce(sum(len(extra) - len(replace(extra, {literal(chr(char))}, ''))), 0)" for char in b':,"{uf']
         sums += ["count(*) FILTER (regexp_matches(extra, '[:\\[,]-?(nan|inf)', 'i'))"]
+    counted: list[int] = []
     if sums:
         query = f"SELECT {', '.join(sums)} FROM read_parquet({literal(glob_safe(written))})"
         counted = [int(value) for value in connection.execute(query).fetchall()[0]]

@@ -141,7 +141,8 @@ class WandbSummary(JsonFormat):
         case = results.case("run")
         case.metric("benchmark_duration", record.take("_runtime"), "s", better=None)
         case.metric("step", record.take("_step"), "count")
-        record.take("_timestamp"), record.take("_wandb")
+        for key in ("_timestamp", "_wandb"):
+            record.take(key)
         for key in [key for key, value in record.items() if key[:1] != "_" and number(value) is not None]:
             case.metric(key, record.take(key), better=_better(key))
         case.fields(record.left())

@@ -190,6 +190,7 @@ class CommandMeasurement:
         orders = balanced_orders(len(results), random.Random(settings.seed))
         for block in range(settings.warmup):
             self._block(results, "warmup", block, next(orders))
+        stopped: str | None = None
         for taken in itertools.count(1):
             self._block(results, "steady", settings.warmup + taken - 1, next(orders))
             left = [result for result in results if not result.given_up]

@@ -137,16 +137,23 @@ class LiveTable(ProgressListener):
 
 def _fitted(rows: Sequence[LiveRow], room: int) -> Iterator[str]:
     """A line for the headings and for each row, shortened to the width: first the speedups, then the middle of titles."""
-    for speedup in SPEEDUPS:
-        texts = [[*HEADINGS], *(row.texts(speedup) for row in rows)]
-        widths = [max(map(width, column)) for column in zip(*texts, strict=True)]
-        spare = room - sum(widths) - 2 * (len(widths) - 1)
-        if spare >= 0:
-            break
+    tables = [[[*HEADINGS], *(row.texts(speedup) for row in rows)] for speedup in SPEEDUPS]
+    layouts = [(texts, _widths(texts)) for texts in tables]
+    texts, widths = next((layout for layout in layouts if _needed(layout[1]) <= room), layouts[-1])
+    spare = room - _needed(widths)
     widths[0] = min(widths[0], max(widths[0] + spare, LEAST_TITLE))
     for title, *cells in texts:
         row = zip((shorten(title, widths[0]), *cells), widths, strict=True)
         yield "  ".join(text + " " * (space - width(text)) for text, space in row)
+
+
+def _widths(texts: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(width, column)) for column in zip(*texts, strict=True)]
+
+
+def _needed(widths: Sequence[int]) -> int:
+    """The columns of a line, with two between its cells."""
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def _cut(line: str, room: int) -> str:

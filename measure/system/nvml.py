@@ -53,7 +53,7 @@ class Nvml:
         """One GPU by its UUID, which is the same for torch and for NVML; their numbers are not.
 
         Raises:
-            Error: There is no such GPU.
+            pynvml.NVMLError: There is no such GPU.
         """
         return NvmlGpu(self._library, self._library.nvmlDeviceGetHandleByUUID(uuid))
 
@@ -77,7 +77,7 @@ class Nvml:
         """GPU and process id of all other processes that use it.
 
         Raises:
-            Error: The driver does not tell, as of a part of a GPU or under WSL.
+            pynvml.NVMLError: The driver does not tell, as of a part of a GPU or under WSL.
         """
         return [
             (index, process.pid)

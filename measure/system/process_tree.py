@@ -69,7 +69,7 @@ class ProcessTree:
         """Read the tree.
 
         Raises:
-            Ended: The process has ended.
+            ProcessEnded: The process has ended.
         """
         sizes: dict[int, int] = {}
         cpu_ns: dict[int, int] = {}

@@ -1,6 +1,5 @@
 """Numbers on axes: the unit that suits them, and ticks a person would choose."""
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -88,9 +87,10 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
         return even_ticks(low, high, most)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     more: list[float] = []
+    ticks: list[float] = []
     for ladder in _LADDERS:
-        ticks = [float(f"{m}e{decade}") for decade in decades for m in ladder]
-        ticks = [tick for tick in ticks if low * 0.9999 <= tick <= high * 1.0001]
+        all_ticks = (float(f"{m}e{decade}") for decade in decades for m in ladder)
+        ticks = [tick for tick in all_ticks if low * 0.9999 <= tick <= high * 1.0001]
         if len(ticks) <= most:
             break
         more = ticks
@@ -102,12 +102,14 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
 def even_ticks(low: float, high: float, most: int) -> list[float]:
     """So many ticks or fewer, at even distances that a person would choose."""
     first = math.floor(math.log10((high - low) / most)) - 1
-    for decade, factor in ((decade, factor) for decade in itertools.count(first) for factor in (1, 2, 5)):
-        step = float(f"{factor}e{decade}")
-        places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-        if len(places) <= most:
-            break
-    return [round(step * place, max(0, -decade)) for place in places]
+    decade = first
+    while True:
+        for factor in (1, 2, 5):
+            step = float(f"{factor}e{decade}")
+            places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+            if len(places) <= most:
+                return [round(step * place, max(0, -decade)) for place in places]
+        decade += 1
 
 
 def format_number(value: float) -> str:

@@ -22,9 +22,9 @@ def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     query = VALUES.get(param.name or "")
     if query is None:
         return []
-    try:
-        import duckdb
+    import duckdb
 
+    try:
         given = ctx.params.get("store")
         database = (given if isinstance(given, Store) else Store.find(given)).database
         with duckdb.connect(str(database), read_only=True) as connection:

@@ -62,14 +62,14 @@ class Place(Protocol):
 
         Raises:
             Missing: There is no such file.
-            Damaged: It is not what its name says.
+            DamagedFile: It is not what its name says.
         """
 
     def put(self, path: Path, name: str) -> None:
         """Copy the file at `path` to here; one that is here already stays as it is.
 
         Raises:
-            Damaged: It is not what its name says, or another of a different size is here by that name.
+            DamagedFile: It is not what its name says, or another of a different size is here by that name.
         """
 
     def create(self, name: str, content: bytes) -> bool:
