@@ -33,7 +33,13 @@ class ProcessEnded:
     points: tuple[tuple[int, str], ...] = ()  # where it might have died, with another state of the files at each
 
 
-def run(function: Callable[..., Any], *arguments: Any, folder: Path, kill_at: int | None = None) -> ProcessEnded:
+def run(
+    function: Callable[..., Any],
+    *arguments: Any,
+    folder: Path,
+    kill_at: int | None = None,
+    kill_after_s: float | None = None,
+) -> ProcessEnded:
     """Call a function in a process of its own.
 
     Args:
@@ -41,11 +47,14 @@ def run(function: Callable[..., Any], *arguments: Any, folder: Path, kill_at: in
         arguments: Its arguments.
         folder: The folder whose files count, and which the process works in.
         kill_at: Number of the point at which it dies; None lets it live.
+        kill_after_s: When it dies, wherever it is then, if it has not ended before; None lets it live.
     """
     report = folder.with_suffix(".json")
     report.unlink(missing_ok=True)
     process = _forked.Process(target=_run, args=(folder, report, function, arguments, kill_at))
     process.start()
+    process.join(kill_after_s)
+    process.kill()
     process.join()
     return ProcessEnded(process.exitcode, **(json.loads(report.read_text()) if report.exists() else {}))
 
