@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.events import STATUSES
+from ..warehouse.log import EventLog
 from ..warehouse.schema import quote
 from .run_paths import is_path, runs_of_path
 
@@ -80,6 +81,8 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
         _raise_if_removed(warehouse, base)
         if not rows:
             cure = removed_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
+            if EventLog(warehouse.store).being_written():
+                cure = ["One is being recorded: see it with `bench show --follow`"]
             raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
         raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench list runs")

@@ -14,6 +14,7 @@ from . import schema
 from .events import TABLES, ScheduleChunk
 from .files import make_folder
 from .journal import TYPES, Layout
+from .journals.parts import Unreadable
 from .journals.reader import Contents, DecodedRows, FieldValues, is_absent
 
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ def seal_journal(contents: Contents, events: Path, stem: str, publish: Publish) 
 
     File names begin with the stem. Rows that such files have already, because sealing was broken off or the journal went on,
     are not written again. Damage that is found while the journal is read is added to its `damage`.
+
+    Raises:
+        Unreadable: It is of a newer bench, which has more tables.
     """
+    for layout in contents.layouts:
+        if layout.table not in TABLES:
+            raise Unreadable(f"holds table {layout.table!r}, which this bench does not know. Update bench to seal it.")
     texts = _Texts(contents.strings)
     with contextlib.ExitStack() as stack:
         files: dict[str, _TableFile] = {}

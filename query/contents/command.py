@@ -1,5 +1,6 @@
 """`bench show`: what is in a run."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 FIRST = 10  # cases that `ingest` shows
+MOST_NICE = 19
 
 
 @click.command(cls=Command)
@@ -37,7 +39,10 @@ FIRST = 10  # cases that `ingest` shows
 @limit_option
 @click.option("--details", is_flag=True, help="The run itself instead: command, commit, machine, versions, settings.")
 @click.option(
-    "--follow", "follows", is_flag=True, help="Again every 2 s while it is recorded, without a load on its process."
+    "--follow",
+    "follows",
+    is_flag=True,
+    help="Again every 2 s while it is recorded, less often where it holds millions.",
 )
 @wide_option
 @format_option
@@ -84,6 +89,7 @@ def show(
         _warn_of_large_values(warehouse, chosen)
 
     if follows:
+        os.nice(MOST_NICE)  # where all processors are busy, those that record have them
         follow(store, answer)
         return
     with Warehouse.open(store) as warehouse:

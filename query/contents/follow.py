@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CLEAR = "\033[H\033[2J"
 SECONDS = 2.0
+SHARE = 0.1  # of a processor, which following takes at most: an answer reads all that there is
 
 
 def follow(store: Store, answer: Callable[["Warehouse"], None], *, seconds: float = SECONDS) -> None:
@@ -22,11 +23,12 @@ def follow(store: Store, answer: Callable[["Warehouse"], None], *, seconds: floa
     Args:
         store: Where they are recorded; it is not written before the end.
         answer: Prints something of a warehouse; UnknownName says that what it is about is not being recorded.
-        seconds: Between two answers.
+        seconds: Between two answers, at least.
     """
     from ...warehouse.database import Warehouse
 
     while True:
+        began = time.process_time()
         try:
             with live_store(store) as live, Warehouse.open(live) as warehouse:
                 if sys.stdout.isatty():
@@ -35,6 +37,6 @@ def follow(store: Store, answer: Callable[["Warehouse"], None], *, seconds: floa
         except (NothingToShow, UnknownName):
             break
         sys.stdout.flush()
-        time.sleep(seconds)
+        time.sleep(max(seconds, (time.process_time() - began) / SHARE))
     with Warehouse.open(store) as warehouse:
         answer(warehouse)

@@ -10,6 +10,7 @@ from ..events import Environment, Outcome
 from ..log import IMPORT, MERGED, SPLIT, EventLog, LogFile, publish
 from ..sealing import seal_journal
 from ..store import Store
+from ..upkeep.healing import note
 from .parts import run_of
 from .reader import read
 
@@ -29,15 +30,19 @@ def live_store(store: Store) -> Iterator[Store]:
     log = EventLog(store)
     with tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
         apart = Store(Path(folder)).create()
-        known = log.files()  # before the journals: what is sealed meanwhile counts once
-        runs = {run for path in log.being_written() if (run := run_of(path))}
-        journals = [
-            path for path in log.journals() if run_of(path) in runs
-        ]  # also full ones, which nobody writes any more
-        for path in journals:
+        alive = log.being_written()
+        runs, taken = {run for path in alive if (run := run_of(path))}, set[str]()
+        for path in log.journals():  # also full ones, which nobody writes any more
             with contextlib.suppress(BenchError, FileNotFoundError):  # it was sealed just now
-                seal_journal(read(path, is_live=True), apart.events, path.stem, publish)
-        for file in _files_of(known, runs, {path.stem for path in journals}):
+                if run_of(path) in runs:
+                    contents = read(path, is_live=path in alive)
+                    seal_journal(contents, apart.events, path.stem, publish)
+                    taken.add(path.stem)
+                    if path not in alive:
+                        note(f"{path.name} is damaged ({damage})" for damage in contents.damage)
+        for file in _files_of(
+            log.files(), runs, taken
+        ):  # after the journals, so that what is sealed meanwhile is there
             (apart.events / file.table).mkdir(exist_ok=True)
             (apart.events / file.table / file.name).symlink_to(file.path.absolute())
         if not runs:
@@ -63,15 +68,15 @@ def _write_outcomes(apart: Store, runs: set[str]) -> None:
     EventLog(apart).write(Outcome, ends, "running")
 
 
-def _files_of(files: list[LogFile], runs: set[str], sealed: set[str]) -> Iterator[LogFile]:
-    """Files of the log that such runs left: of their earlier journals, or of processes that have ended."""
+def _files_of(files: list[LogFile], runs: set[str], taken: set[str]) -> Iterator[LogFile]:
+    """Files of the log that such runs left: of their earlier journals, or of processes that have ended, but for those taken."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     first = min(runs, default="")[:TIME_DIGITS]
     for file in files:
         recent = not file.stem.startswith((IMPORT, MERGED, SPLIT)) and file.stem[:TIME_DIGITS] >= first
-        if not recent or not runs or file.stem in sealed:
+        if not recent or not runs or file.stem in taken:
             continue
         if file.table == Environment.TABLE:
             yield file
