@@ -15,6 +15,7 @@ KEEP = (
 MASK = "***"
 LONG = 8  # characters of a secret that is looked for wherever it stands; a shorter one may be any word
 MOST_SEEN = 1000
+FAR = 200  # characters before a name that may say what it is
 # Columns that hold messages and texts of other programs, and those that hold command lines and what belongs to them.
 TEXTS: dict[type[Event], tuple[str, ...]] = {
     Outcome: ("reason", "exception", "message", "stderr_tail"),
@@ -27,20 +28,29 @@ COMMANDS: dict[type[Event], tuple[str, ...]] = {
     RunRecord: ("command", "tags", "settings"),
     CaseRecord: ("name", "parameters"),
 }
-# None of the patterns below finds anything without one of these; compiling them takes as long as a short command.
+# None of the patterns below finds anything without one of these; compiling them takes as long as a short command. Most programs
+# and sentences need one of some more.
+_PROGRAMS = (
+    "mysql", "mariadb", "7z", "rar", "zip", "sshpass", " login", "mongo", "twine", "cqlsh", "ncftp", "lftp",
+    "beeline", "rabbitmq", "redis", "valkey", "ipmitool", "sqlcmd", "bcp", "tsql", "mosquitto", "openssl", "ldap",
+    "smbclient", "snmp", "freerdp", "mount", "secret set", "htpasswd", "net use", "sqlplus", "curl", "wget", "ab -",
+    "hey -", "http -", "https -", "auth=", "auth ", "-pwd",
+)  # fmt: skip
+_SENTENCES = ("identified", "passw", "passphrase", "login", "sudo -s", "kinit", "cryptsetup")
+_HEADER_NAMES = ("cookie", "x-", "api", "authorization")
 _HINTS = (
-    "token", "secret", "passw", "passphrase", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox",
-    "aiza", "akia", "eyj", "cookie", "sess", "sig", "_pass", "-pass", "_pwd", "sshpass", "mysql", "mariadb",
-    "authorization", "curl", "wget", "redis", "valkey", "mongo", "ldap", "openssl", "7z", "zip", "smbclient", "login", ";pwd=",
-    "x-auth", "apikey", "ab -", "hey -", "http -", "https -",
+    "token", "secret", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox", "aiza", "akia", "asia",
+    "eyj", "npm_", "pypi-", "dckr_", "k_live", "nvapi", "sg.", "sess", "sig", "_pass", "-pass", "pass=", "storepass", "keypass",
+    "pwd", "x-auth", "cookie", "authorization", *_SENTENCES, *_PROGRAMS,
 )  # fmt: skip
 _SECRET = (
     r"(?i)-*(?:.*[-_.])?"
-    r"(?:token|secret|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|proxy|mysql|pg|postgres|redis|"
-    r"mongo|amqp|smtp|s?ftp|ssh|ldap|login|registry|keystore|service|svc|api|app)[-_](?:pass|pwd)|passphrase|(?:set-)?cookies?|"
-    r"(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
+    r"(?:token|secret|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
+    r"postgres|redis|mongo|amqp|smtp|mail|s?ftp|ssh|ldap|login|registry|keystore|store|service|svc|api|app)[-_](?:pass|pwd)|"
+    r"(?:store|key)pass|passphrase|(?:set-)?cookies?|(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
     r"(?:redis(?:cli)?)[-_]auth|shared[-_]?access[-_]?signature|"
-    r"(?:api|access|private|secret|account|signing|auth|encryption|sse-c(?:ustomer)?)[-_]?key)"
+    r"(?:api|access|private|secret|account|signing|auth|encryption|sse-c(?:ustomer)?|client|license|subscription|storage|wandb|"
+    r"openai|anthropic|azure|aws|gcp|hf|github|gitlab)[-_.]?key)"
 )
 _OF_LANGUAGE_MODELS = r"(?i)(?:bos|eos|pad|unk|sep|cls|mask|special|start|stop|image|max|new|per)[-_]?token"
 _NAME = r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(=|\s+)"
@@ -51,19 +61,36 @@ _QUOTED = (
 )
 _NO_TYPE = r"(?!(?:str|int|float|bool|bytes|None|null|true|false)\b)"
 _LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$"  # of YAML
-_HEADER = r"(?i)\b(bearer|basic|x-api-key:|private-token:)(\s+)[\w.~+/=-]{8,}"
-_IN_URL = r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@'\"]*):[^\s/@'\"]+@"
-# Parameters of a signed address, and headers, also within a quoted command; -pX of programs that take a password so,
-# -u of others.
-_SIGNED = (
-    r"(?i)([?&;](?:sig|signature|x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid|googleaccessid|access_token|"
-    r"(?:api|access)[-_]?key|token|key|secret|password|auth)=|;pwd=)([^&;\s'\"#<>)\]]+)"
+# Stands before the name of what is set, without "=".
+_SETTING = r"(?:\bsetenv|\bset\s+-\w*x\w*|\b(?:config|configure)\s+set)\s+(?:\S*[:/])?$"
+# A word after these is a secret if it is one of no language: base64, or with a digit, or long.
+_HEADER = (
+    r"(?i:\b(bearer|x-api-key:|private-token:)((?:\s|\\ )+))(?=[^\s'\"]*(?:\d|=|[a-z][A-Z])|[^\s'\"]{20})[\w.~+/=-]{8,}"
 )
+_BASIC = (
+    r"\b([Bb]asic|BASIC)((?:\s|\\ )+)(?=[^\s'\"]*(?:\d|=|[a-z][A-Z]))(?:[A-Za-z0-9+/]{4}){2,}"
+    r"(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\w=.-])"
+)
+_IN_URL = r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@'\"]*):[^\s/@'\"]+@"
+_ALONE_IN_URL = r"\b([A-Za-z][\w+.-]*://)(?=[^\s/:@'\"]*\d)[^\s/:@'\"]{20,}@"
+# Parameters of an address, and those of them that are secrets beside what is one anywhere; headers, also within a quoted command;
+# texts of programs that ask for a password or are given one; -pX of programs that take a password so, -u of others.
+_PARAMETER = r"([?&;])([\w.-]+)=([^&;\s'\"#<>)\]]+)"
+_OF_ADDRESSES = r"(?i)sig|signature|x-(?:amz|goog)-(?:signature|credential)|awsaccesskeyid|googleaccessid|key|auth|pwd"
 _HEADERS = (
     r"(?i)\b((?:set-)?cookie:\s*)([^'\"\n\\]*[^'\"\n\\\s])",
     r"(?i)\b((?:x-[\w-]*(?:token|key|secret|signature|auth)|api-?key):\s*)([^\s'\"\\]{4,})",
     r"(?i)(\\*[\"'](?:proxy-)?authorization\\*[\"']\s*[:=]\s*\\*[\"'](?:[a-z][\w-]*\s+)?)(?=[^\s'\"]*\d|[^\s'\"]{20})([^\s'\"\\]{8,})",
-    r"(?i)\b((?:proxy-)?authorization:\s*(?:[a-z][\w-]*\s+)?)(?=[^\s'\"]*\d)([\w.~+/=:-]{8,})",
+    r"(?i)\b((?:proxy-)?authorization:(?:\s|\\ )*(?:(?:bearer|basic|token|digest|negotiate|apikey)(?:\s|\\ )+|"
+    r"(?:[a-z][\w-]*(?:\s|\\ )+)?(?=[^\s'\"]*\d)))([\w.~+/=:-]{6,})",
+)
+_SPOKEN = (
+    r"(?i)(\bidentified\s+(?:with\s+\S+\s+)?by\s+['\"])([^'\"\n]+)",  # SQL
+    r"(?i)(\b(?:password|passwd|passphrase)\s+['\"])([^'\"\n]+)",
+    r"(?i)(\b(?:password|passwd|passphrase)(?:\s+for\s+\S+?)?\s*:\s+['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{4,})",
+    r"(\blogin\s+\S+\s+password\s+)(\S+)",  # .netrc
+    r"(\becho\s+(?:-\w+\s+)?['\"]?)([^\s'\"|$]+)(?=['\"]?\s*\|[^|\n]*(?:sudo\s+-\w*S|-stdin\b|--with-token|passphrase-fd|passwd\b"
+    r"|\b(?:docker|podman|nerdctl|skopeo|buildah|registry|wandb|vault)\s+login\b|kinit|cryptsetup))",
 )
 
 
@@ -76,24 +103,56 @@ _QUOTE = r"\s*['\"]?"
 _PAIRS = r"'[^'\n]*=[^'\n]*'|\"[^\"\n]*=[^\"\n]*\"|[^\s'\"|;&=]+=[^\s'\"|;&]*"
 _AFTER_A_PROGRAM = (
     _after(r"(?:mysql|mariadb)[\w-]*|7z\w*|rar|unrar", r"-p['\"]?"),
-    _after(r"sshpass|(?:docker|podman|oc|helm registry) login|mongo[a-z]*", rf"-p{_QUOTE}"),
+    _after(
+        r"sshpass|(?:docker|podman|nerdctl|buildah|skopeo|oc|helm registry) login|mongo[a-z]*|twine|cqlsh|ncftp\w*|beeline|"
+        r"rabbitmqadmin",
+        rf"-p{_QUOTE}",
+    ),
     _after(r"(?:redis|valkey)-(?:cli|benchmark)", rf"-a{_QUOTE}|--pass[\s=]+['\"]?"),
-    _after(r"zip|unzip", rf"-P{_QUOTE}"),
+    _after(r"zip|unzip|ipmitool|sqlcmd|bcp|tsql|mosquitto_\w+", rf"-P{_QUOTE}"),
     _after(r"openssl", r"-[kK]\s+['\"]?|-pass(?:in|out)?\s+['\"]?pass:"),
     _after(r"ldap[a-z]+", rf"-w{_QUOTE}"),
     _after(r"smbclient", rf"-U{_QUOTE}[^\s%'\"]+%"),
+    _after(r"lftp", rf"-u{_QUOTE}[^\s,'\"]+,"),
+    _after(r"snmp\w+", rf"-[AX]{_QUOTE}"),
+    _after(r"\w*freerdp\d?", r"/p:['\"]?"),
+    _after(r"mount(?:\.\w+)?", r"-o\s*[^\s'\"]*\bpass=", r"[^\s,'\"]+"),
+    _after(r"gh secret set", rf"(?:-b|--body)[\s=]*{_QUOTE}"),
     _after(r"(?:wandb|vault) login", "", r"(?!-)[\w.-]{8,}"),
+    _after(
+        r"htpasswd",
+        r"-\w*b\w*\s+(?:\d+\s+)?(?:-\S+\s+(?:\d+\s+)?)*(?:[^-\s'\"|;&]\S*\s+){1,2}['\"]?",
+        r"[^-\s'\"|;&<>][^\s'\"|;&]*",
+    ),
+    _after(r"rabbitmqctl", r"(?:add_user|change_password)\s+\S+\s+['\"]?"),
+    _after(r"net use", r"\\\\\S+\s+", r"(?!/)[^\s'\"|;&]+"),
+    _after(r"sqlplus", r"[\w$#]+/", r"[^\s@'\"/]+"),
     _after(r"curl", r"-[A-Za-z]*b\s*", _PAIRS),
+    _after(r"curl", rf"--pass[\s=]{_QUOTE}"),
     _after(r"ab", r"-C\s*", _PAIRS),
+    _after(r"curl", r"-[A-Za-z]*[uU]\s*['\"]?[^\s:'\"/]+:"),
     _after(r"(?i:curl|wget|https?)", r"(?:-u|--user|--proxy-user|-U)[\s=]*['\"]?[^\s:'\"/]+:"),
     _after(r"ab|hey|https?", r"(?:-A|-a|--auth)[\s=]*['\"]?[^\s:'\"/]+:"),
+    r"((?<![\w-])--(?:basic-|proxy-)?auth[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
+    r"((?<![\w-])--pwd[\s=]\s*['\"]?)([^-~./$'\"\s][^\s'\"|;&]*)",
 )
 _SWITCH = r"['\"]?(?:true|false|yes|no|on|off|none|null)['\"]?"
-# Forms that services give out: Hugging Face, OpenAI, GitHub, GitLab, Slack, Google, AWS, and JSON web tokens.
+# Forms that services give out: Hugging Face, OpenAI, GitHub, GitLab, Slack, Google, AWS, npm, PyPI, Docker, Stripe, SendGrid and
+# NVIDIA; JSON web tokens.
 _KNOWN = (
-    r"\b(?:hf_\w{20,}|sk-[\w-]{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}"
-    r"|AIza[\w-]{30,}|AKIA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+)"
+    r"\b(?:hf_\w{20,}|sk-[\w-]{20,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}"
+    r"|AIza[\w-]{30,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+|npm_\w{30,}|pypi-[\w-]{20,}|dckr_[a-z]+_[\w-]{16,}"
+    r"|[rs]k_live_\w{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|nvapi-[\w-]{30,})|(?<=hooks\.slack\.com/services/)[\w/-]{20,}"
 )
+# Private keys, also one that is cut, and one whose lines end in the letters "\n".
+_END_OF_LINE = r"(?:\r?\n|\\[nr])+"
+_KEY_LINES = rf"[A-Za-z0-9+/=]+(?:{_END_OF_LINE}[A-Za-z0-9+/=]+)*(?:{_END_OF_LINE})?"
+_BEGUN_KEY = rf"(-----BEGIN [A-Z ]*PRIVATE KEY-----{_END_OF_LINE}){_KEY_LINES}"
+_ENDED_KEY = rf"(^|\n|\\n)((?>{_KEY_LINES}))(-----END [A-Z ]*PRIVATE KEY-----)?"  # each line is looked at once
+_MASKS = (
+    (_HEADER, rf"\1\2{MASK}"), (_BASIC, rf"\1\2{MASK}"), (_IN_URL, rf"\1:{MASK}@"), (_KNOWN, MASK),
+    (_ALONE_IN_URL, rf"\1{MASK}@"), (_BEGUN_KEY, rf"\1{MASK}"),
+)  # fmt: skip
 _seen: set[str] = set()  # what this process has masked by its name, and masks wherever it stands from then on
 
 
@@ -109,27 +168,34 @@ def masked(text: str) -> str:
         text = text.replace(secret, MASK)
     if not _may_hold_one(text):
         return text
-    for pattern in (_SIGNED, *_HEADERS, *_AFTER_A_PROGRAM):
-        text = re.sub(pattern, _without_second, text)
-    for pattern in (_QUOTED, _LINE):
+    plain = text.lower()
+    for hints, patterns in ((_HEADER_NAMES, _HEADERS), (_SENTENCES, _SPOKEN), (_PROGRAMS, _AFTER_A_PROGRAM)):
+        for pattern in patterns if any(hint in plain for hint in hints) else ():
+            text = re.sub(pattern, _without_second, text)
+    for pattern in (_QUOTED, _LINE, _PARAMETER):
         text = re.sub(pattern, _without_value, text)
     parts, kept = [], 0
     for found in re.finditer(_NAME, text):
         (name, by), begin = found.groups(), found.end()
         is_option = name[0] == "-"
-        if text[: found.start()].endswith(("?", "&")):  # of an address: see _SIGNED
+        if begin < kept or not is_secret(name):
             continue
-        if begin < kept or not is_secret(name) or (by != "=" and (not is_option or text[begin : begin + 1] == "-")):
+        before = text[max(0, found.start() - FAR) : found.start()]
+        if before.endswith(("?", "&")):  # of an address: see _PARAMETER
             continue
-        is_quoted = is_option and by == "=" and text[: found.start()].endswith("'")
+        if by != "=" and (text[begin : begin + 1] == "-" or not (is_option or re.search(_SETTING, before))):
+            continue
+        is_quoted = is_option and by == "=" and before.endswith("'")
         value = re.match(r"[^']*" if is_quoted else _VALUE, text[begin:])
         if value and not _is_innocent(value[0]):
             _remember(value[0])
             parts += [text[kept:begin], MASK]
             kept = begin + value.end()
     text = "".join([*parts, text[kept:]])
-    for pattern, mask in ((_HEADER, rf"\1\2{MASK}"), (_IN_URL, rf"\1:{MASK}@"), (_KNOWN, MASK)):
+    for pattern, mask in _MASKS:
         text = re.sub(pattern, mask, text)
+    if "PRIVATE KEY-----" in text:
+        text = re.sub(_ENDED_KEY, lambda found: f"{found[1]}{MASK}{found[3]}" if found[3] else found[0], text)
     return text
 
 
@@ -169,7 +235,10 @@ def hints_of_secrets() -> set[str]:
 
 def is_secret(name: str) -> bool:
     """Return whether an option or a variable of this name has a value that nobody should read."""
-    return _may_hold_one(name) and bool(re.fullmatch(_SECRET, name)) and not re.search(_OF_LANGUAGE_MODELS, name)
+    if not _may_hold_one(name):
+        return False
+    words = re.sub(r"^-D(?=[a-z])|(?<=[a-z0-9])(?=[A-Z])", "-", name)  # of Java, too: -DkeyStorePassword
+    return bool(re.fullmatch(_SECRET, words)) and not re.search(_OF_LANGUAGE_MODELS, words)
 
 
 def _masked_value(name: str, value: Any) -> Any:
@@ -191,7 +260,8 @@ def _masked_value(name: str, value: Any) -> Any:
 
 def _without_value(found: re.Match[str]) -> str:
     *_, value = found.groups()
-    if not is_secret(found[2]) or _is_innocent(value):
+    is_parameter = found[0][0] in "?&;" and re.fullmatch(_OF_ADDRESSES, found[2])
+    if not (is_parameter or is_secret(found[2])) or _is_innocent(value):
         return found[0]
     _remember(value)
     begin, end = found.span(found.re.groups)

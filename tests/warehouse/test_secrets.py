@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ from hypothesis import strategies as st
         ("x --password 'a'\"'\"'b c' z", "x --password *** z"),
         ("x --password='never closed", "x --password=***"),
         ("hydra wandb.api_key=abc lr=0.1", "hydra wandb.api_key=*** lr=0.1"),
-        ("curl -H 'Authorization: Bearer abcdefgh' u", "curl -H 'Authorization: Bearer ***' u"),
+        ("curl -H 'Authorization: Bearer kLmnopqr' u", "curl -H 'Authorization: Bearer ***' u"),
         ("run sk-abcdefghijklmnopqrstuvwx", "run ***"),
         ("git clone https://ghp_0123456789abcdefghijkl@github.com/x", "git clone https://***@github.com/x"),
         ('{"api_key": "ab\\"c", "n": 1}', '{"api_key": "***", "n": 1}'),
@@ -62,6 +63,34 @@ from hypothesis import strategies as st
         ("os.environ['OPENAI_API_KEY'] = 'hunter2'", "os.environ['OPENAI_API_KEY'] = '***'"),
         ("Data Source=h;pwd=hunter2;n=1", "Data Source=h;pwd=***;n=1"),
         ("SSHPASS=hunter2 REDISCLI_AUTH=hunter2 x", "SSHPASS=*** REDISCLI_AUTH=*** x"),
+        ("htpasswd -bBC 12 f me hunter2; htpasswd -nb me hunter2", "htpasswd -bBC 12 f me ***; htpasswd -nb me ***"),
+        ("curl -su me:hunter2 u; lftp -u me,hunter2 h", "curl -su me:*** u; lftp -u me,*** h"),
+        ("x --header=Authorization:\\ Bearer\\ hunter2", "x --header=Authorization:\\ Bearer\\ ***"),
+        ("java -Djavax.net.ssl.keyStorePassword=hunter2 x", "java -Djavax.net.ssl.keyStorePassword=*** x"),
+        ("spark --conf spark.hadoop.fs.s3a.secret.key=hunter2", "spark --conf spark.hadoop.fs.s3a.secret.key=***"),
+        ("fish -c 'set -x API_KEY hunter2 && x'", "fish -c 'set -x API_KEY *** && x'"),
+        ("npm config set //r.org/:_authToken hunter2", "npm config set //r.org/:_authToken ***"),
+        ("get 'https://h/?code=1&client_secret=hunter2&n=1'", "get 'https://h/?code=1&client_secret=***&n=1'"),
+        ("git clone https://0123456789abcdefghijklmn@h/x", "git clone https://***@h/x"),
+        ("ERROR: (using password: hunter2), user me", "ERROR: (using password: ***), user me"),
+        ("CREATE USER me IDENTIFIED BY 'hunter two'", "CREATE USER me IDENTIFIED BY '***'"),
+        ("machine h login me password hunter2", "machine h login me password ***"),
+        ("echo hunter2 | docker login -u me --password-stdin", "echo *** | docker login -u me --password-stdin"),
+        ("mount.cifs //h/s /m -o user=me,pass=hunter2,ro", "mount.cifs //h/s /m -o user=me,pass=***,ro"),
+        ("sqlplus -s me/hunter2@db; sqlcmd -U sa -P hunter2", "sqlplus -s me/***@db; sqlcmd -U sa -P ***"),
+        ("net use Z: \\\\h\\s hunter2 /user:me", "net use Z: \\\\h\\s *** /user:me"),
+        ("x --auth=me:hunter2 --pwd hunter2", "x --auth=me:*** --pwd ***"),
+        ("AWS_ACCESS_KEY_ID=ASIA0123456789ABCDEF x", "AWS_ACCESS_KEY_ID=*** x"),
+        (
+            "curl -H 'Authorization: Basic bWU6cHc=' u; Basic bWU6aHVudGVyMg==",
+            "curl -H 'Authorization: Basic ***' u; Basic ***",
+        ),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nAb+/=\n-----END RSA PRIVATE KEY-----\nend",
+            "-----BEGIN RSA PRIVATE KEY-----\n***-----END RSA PRIVATE KEY-----\nend",
+        ),
+        ('"-----BEGIN PRIVATE KEY-----\\nMIIEow\\nAb==\\n', '"-----BEGIN PRIVATE KEY-----\\n***'),
+        ("a tail of\nMIIEow\nAb==\n-----END PRIVATE KEY-----", "a tail of\n***-----END PRIVATE KEY-----"),
     ],
 )
 def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
@@ -91,6 +120,11 @@ def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
         "docker run -p 80:80 -e OMP_NUM_THREADS=4 img; mongod -p 27017; ab -n 100 -c 10 -A x http://h; hey -n 5 -a x u",
         "7z a -mx=9 a b; zip -r a b; redis-benchmark -t set,get -n 1000 -P 16; ldapsearch -W -b dc=x; wget -b http://h",
         "helm install --set replicas=3 x; k6 run -e VUS=10 s.js; curl -s -o /dev/null -w %{http_code} u; wandb login --relogin",
+        "unexpected token: abc1; password: is required; echo done1 | tee login; --auth oauth2 --pwd /home/me1",
+        "basic validation1 failed; a basic understanding of BasicBlock2; bearer of news; Basic operations3 --sort-key name1",
+        "java -Dfile.encoding=UTF-8 x; cmake -DPASS=fuse1; config set cache_key abc1; set -x; mount -o rw,user=me",
+        "lftp -u me h; sqlcmd -Q q; sqlplus /nolog; htpasswd -c f me; ffmpeg -pass 1 x1.mp4; x pass=fuse1 --passes inline1",
+        "ssh://me@host1/p https://h:8080/a@1234567890123456789012b s3://b1/k; -----BEGIN PUBLIC KEY-----\nMIIE",
         '{"authorization": "required", "Authorization": "none"}',
         "authorization: required; Authorization failed: retry; http -u /x; curl -o a:b http://h:80/",
         '{"tokens": "128", "tokenizer": "gpt2", "max_tokens": "12", "token_budget": "2048", "keys": "abc"}',
@@ -114,6 +148,8 @@ PLACES = [  # where a secret may stand
     "PGPASSWORD={} psql",
     "error: GET https://h/?access_token={} gave 403", "Set-Cookie: id={}; Path=/", "PHPSESSID={}", "Authorization: Digest {}",
     "curl -b s={} u", "redis-cli -a {} get x", '{{"Authorization": "Token {}"}}', "docker login -u a -p {} h", "Server=h;pwd={};",
+    "htpasswd -b f me {}", "get https://h/?client_secret={}&n=1", "java -DkeyPassword={} x", "echo {} | sudo -S ls", "psql ssh://me:{}@h",
+    "export A_TOKEN={} && x", "setenv A_TOKEN {}", "twine upload -u a -p {} x",
 ]  # fmt: skip
 
 
@@ -287,3 +323,23 @@ def test_an_option_keeps_command_lines(tmp_path: Path) -> None:
         [sys.executable, "-m", *shlex.split(read)], cwd=tmp_path, check=True, capture_output=True
     ).stdout
     assert found.count(b"--api-key hush") == 2
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a1+/\n",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "echo a1 ",
+        "curl -a a1 ",
+        "?a=b&",
+        "login me password ",
+        "htpasswd -b ",
+    ],
+)
+def test_masking_takes_linear_time(unit: str) -> None:
+    """Also for what begins like a secret over and over; the end of a program's output may be anything."""
+    text = unit * (60_000 // len(unit)) + " PRIVATE KEY----- token"
+    start = time.process_time()
+    masked(text)
+    assert time.process_time() - start < 5
