@@ -11,6 +11,7 @@ from bench.query.comparison.render import machines
 from bench.query.comparison.sides import Side
 from bench.warehouse.events import Event, Metric
 
+from ..benchmarks.simulations.alarms import judge
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
 from ..exhaustive import first_of, sampled
 
@@ -46,10 +47,10 @@ def test_one_run_a_side_of_one_case_is_likely(warehouse: Builder) -> None:
     assert (row["base_value"], row["candidate_value"], row["difference"]) == (104.5, 52.0, -52.5)
     assert (row["base_runs"], row["base_n"], row["candidate_n"]) == (1, 10, 10)
     assert row["ratio"] == pytest.approx(104.5 / 52)
-    reach = math.hypot(0.0657, *(math.log(high / low) / 2 for low, high in ((101, 108), (50, 54))))
+    reach = math.hypot(0.078, *(math.log(high / low) / 2 for low, high in ((101, 108), (50, 54))))
     assert (row["low"], row["high"]) == pytest.approx((row["ratio"] * math.exp(-reach), row["ratio"] * math.exp(reach)))
     assert (row["base_status"], row["candidate_status"]) == ("ok", "ok")
-    assert row["reason"] == "assumes that sessions differ as public nightly runs do, 95 % within 6.6 %"
+    assert row["reason"] == "assumes that sessions differ as public nightly runs do, 95 % within 7.8 %"
     assert row["evidence"] == "one run each"
 
 
@@ -111,9 +112,39 @@ def test_single_samples_are_judged_by_what_sessions_do(warehouse: Builder) -> No
     row = one(warehouse, ["a"], ["b"])
 
     assert (row["verdict"], row["ratio"], row["p"], row["detectable"]) == ("LIKELY FASTER", 2.0, None, None)
-    assert (row["low"], row["high"]) == pytest.approx((2 * math.exp(-0.0657), 2 * math.exp(0.0657)))
+    assert (row["low"], row["high"]) == pytest.approx((2 * math.exp(-0.078), 2 * math.exp(0.078)))
     warehouse.add(run("c"), *measured("c", [107]))
     assert one(warehouse, ["a"], ["c"])["verdict"] == "UNSURE"
+
+
+@pytest.mark.parametrize("processes", [1, 5])
+@pytest.mark.parametrize(
+    ("cases", "apart", "noise"), first_of(2, [(9, 0.7, 0.01), (30, 0.3, 0.02), (7, 0.2, 0.02), (12, 0, 0.03), (60, 0.05, 0.02)])
+)  # fmt: skip
+def test_one_run_a_side_is_judged_as_the_study_says(processes: int, cases: int, apart: float, noise: float) -> None:
+    """Intervals and verdicts of cases that changed by factors of their own, of one process or five that agree within 1 %."""
+    rng = np.random.default_rng(cases)
+    logs = np.stack([np.zeros(cases), rng.normal(np.linspace(-apart, apart, cases), noise)])
+    warehouse = Builder()
+    for run_id, values in zip("ab", 1e9 * np.exp(logs), strict=True):
+        warehouse.add(run(run_id))
+        for index, value in enumerate(values):
+            it = case(f"m{index:02}", run=run_id, **AXES)
+            warehouse.add(it, outcome(it))
+            for process, apart_by in enumerate(0.01 * (np.arange(processes) - processes // 2)):
+                ns = round(value * np.exp(apart_by))
+                warehouse.add(timing(it, ns, process=process if processes > 1 else None))
+
+    rows = compare(warehouse, ["a"], ["b"], 0.03)
+
+    own = 0.01 * np.std(np.arange(processes), ddof=1) if processes > 1 else 0
+    reach = math.sqrt(2) * 2.7764 * own / math.sqrt(processes) if own else None
+    found = judge(np.exp(logs[:1]), np.exp(logs[1:]), is_history=False, processes=reach)
+    widths = [math.log(row["high"] / row["low"]) for row in rows]
+    assert widths == pytest.approx((found.high - found.low).tolist(), rel=1e-3)
+    assert [row["verdict"].startswith("LIKELY") for row in rows] == found.likely.tolist()
+    assert [row["verdict"] in ("SLOWER", "FASTER") for row in rows] == found.called.tolist()
+    assert any(found.likely | found.called) or apart < 0.1
 
 
 @pytest.mark.parametrize(
@@ -410,7 +441,7 @@ def doctored(run_id: str, minute: int, floor: float, governor: str, host: str = 
 @pytest.mark.parametrize(
     ("earlier", "newest", "told", "said"),
     [
-        (0.9, 0.001, 0.0657, "public nightly runs do, 95 % within 6.6 %"),
+        (0.9, 0.001, 0.078, "public nightly runs do, 95 % within 7.8 %"),
         (0.001, 0.2, 0.2 * 1.96 / 2.8016, "equal sides did for bench doctor, 95 % within 14.0 %"),
     ],
 )

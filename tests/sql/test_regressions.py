@@ -222,7 +222,7 @@ def test_a_few_runs_before_are_enough(warehouse: Builder) -> None:
 
     query = "SELECT verdict, reason, p IS NULL, n FROM regressions(?::VARCHAR[])"
     assert verdicts(warehouse, ids[-1:], fdr=0.1) == {"m": "SLOWER"}
-    assumed = "assumes that sessions differ as public nightly runs do, 95 % within 6.6 %"
+    assumed = "assumes that sessions differ as public nightly runs do, 95 % within 7.8 %"
     assert warehouse.rows(query, [ids[1:2]]) == [("UNSURE", assumed, True, 1)]
     assert warehouse.rows(query, [ids[:1]]) == [("UNSURE", "no earlier run of its config on its host", True, 0)]
 

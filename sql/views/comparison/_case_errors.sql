@@ -10,7 +10,8 @@
 -- (_assumed_reach), and no less than 8 cases or more differ from one another where most of them did not change: the shortest
 -- interval that holds half of their effects tells centre and spread (Rousseeuw and Leroy, Robust Regression and Outlier
 -- Detection, 1987; 1 + 4 / n for few), which are taken once more without those beyond 2.5 spreads. 0.3 degrees of freedom a case
--- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Nor is it less than equal sides differed within
+-- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Beyond 2.5 times what is assumed, cases differ
+-- because they changed, each by its own factor, as in a sweep over sizes: no session is taken to do that. Nor is it less than equal sides differed within
 -- seconds when bench doctor last looked at a machine of the pair: it sees its noise floor four times in five, 1.96 + 0.84 errors.
 --
 -- Sides of different classes of machine differ as these do. Of 3 cases or more the median effect is what they share, and is taken
@@ -41,6 +42,7 @@
 -- error          DOUBLE   Standard error of the change; NULL where sessions are assumed.
 -- reach          DOUBLE   Half of the 95 % interval of the change.
 -- own_reach      DOUBLE   The same by runs and samples of the case, or by sessions as assumed: whatever the effects of other cases are.
+-- widest_reach   DOUBLE   The same by sessions that differ by the most that is assumed of them; NULL where they were seen to vary.
 -- change         DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
 --                         other sizes the least that it may be.
 -- is_repeated    BOOLEAN  Whether several candidates differ from the base in the same direction.
@@ -76,7 +78,7 @@ shortest_halves AS (
 ),
 metric_levels AS (
     SELECT
-        * EXCLUDE (effects, half), _t975(0.3::DOUBLE * (cases - 1)) * 1.513::DOUBLE * list_median(list_filter(
+        * EXCLUDE (effects, half), _t975(0.3::DOUBLE * (cases - 1)) * 1.52::DOUBLE * list_median(list_filter(
             list_transform(effects, lambda x: abs(x - half.low - half.width / 2)),
             lambda x: x <= 2.5::DOUBLE * 1.4826::DOUBLE * (1 + 4 / cases::DOUBLE) * half.width / 2
         )) AS cases_reach
@@ -106,7 +108,8 @@ errors AS (
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
         CASE WHEN NOT is_other_machine THEN greatest(_assumed_reach(metric, phase, unit), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
             AS assumed_reach,
-        greatest(assumed_reach, cases_reach) AS session_reach,
+        CASE WHEN is_other_machine THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
+        greatest(assumed_reach, CASE WHEN cases_reach > most_reach THEN most_reach ELSE cases_reach END) AS session_reach,
         pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
             + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
         greatest(coalesce(noise_degrees, 0), 1) AS degrees,
@@ -142,9 +145,10 @@ metric_errors AS (
 ),
 tested_changes AS (
     SELECT
-        own.* EXCLUDE (own_error, own_share, assumed_reach), inflation, shift_degrees, shift_error, own_error * inflation AS error,
+        own.* EXCLUDE (own_error, own_share, assumed_reach, most_reach), inflation, shift_degrees, shift_error, own_error * inflation AS error,
         CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error * inflation END AS reach,
         CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
+        CASE WHEN is_assumed THEN sqrt(pow(most_reach, 2) + squared_reach) END AS widest_reach,
         CASE
             WHEN run_change * (run_change - size_effect) < 0 THEN 0 * run_change
             WHEN abs(run_change - size_effect) < abs(run_change) THEN run_change - size_effect

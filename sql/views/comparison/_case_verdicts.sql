@@ -8,7 +8,9 @@
 -- fewer one slow sample would decide.
 --
 -- A change is likely where q is within three times `fdr`, or where the interval excludes the floor: the spread of sessions was
--- assumed, or chance alone does as much to some of so many cases. With assumed sessions it counts if each side had 3 processes or more.
+-- assumed, or chance alone does as much to some of so many cases. With assumed sessions it counts if each side had 3 processes or more,
+-- and other cases do not differ by more than is assumed, or the change is beyond the most that sessions are taken to do; there it is
+-- likely as soon as the interval excludes 0.
 --
 -- A count is exact where repeats agree: a change is a change, however small. Of all statistics of the same samples one is judged
 -- (_measurement), and one cold call a run is not.
@@ -30,7 +32,7 @@ measurements AS (
     SELECT
         *, metric = first_value(metric) OVER (
             PARTITION BY pair, case_id, _measurement(metric), coalesce(phase, 'steady'), better IS NULL
-            ORDER BY base_value IS NULL OR candidate_value IS NULL, _statistic_place(metric), metric
+            ORDER BY base_value IS NULL OR candidate_value IS NULL, _headline_rank(metric, phase, unit, better), metric
         ) AND NOT (NOT _is_warm(phase) AND least(base_n - base_runs, candidate_n - candidate_runs) <= 0) AS is_headline
     FROM _case_errors(base, candidate, last, floor, across)
 ),
@@ -49,7 +51,8 @@ p_values AS (
         END AS p,
         CASE WHEN tied > fdr THEN least(change_low, 0) ELSE change_low END AS low,
         CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
-        abs(change) >= ln(1 + case_floor) AS is_large, better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
+        abs(change) >= ln(1 + case_floor) AS is_large, is_assumed AND NOT is_thin AND NOT is_other_machine
+            AND least(base_processes, candidate_processes) >= 3 AS has_processes, better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
     FROM measurements
 ),
 p_ranks AS (
@@ -66,15 +69,17 @@ q_values AS (
 )
 
 SELECT
-    own.* EXCLUDE (is_usual, is_large, change_low, change_high, low, high), low AS change_low, high AS change_high, q, tests,
+    own.* EXCLUDE (is_usual, is_large, has_processes, change_low, change_high, low, high), low AS change_low, high AS change_high, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
         WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
-        WHEN is_exact OR q <= 3 * fdr AND tied <= fdr AND is_large OR _excludes(low, high, case_floor) THEN
-            CASE WHEN is_exact OR q <= fdr AND is_large
-                OR is_assumed AND NOT is_thin AND NOT is_other_machine AND least(base_processes, candidate_processes) >= 3 THEN '' ELSE 'LIKELY ' END
+        WHEN is_exact OR is_large AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND reach <= own_reach AND _excludes(low, high, 0))
+            OR _excludes(low, high, case_floor) THEN
+            CASE WHEN is_exact OR is_large AND q <= fdr
+                OR has_processes AND (reach <= own_reach AND _excludes(low, high, case_floor) OR abs(change) - widest_reach > ln(1 + case_floor))
+                THEN '' ELSE 'LIKELY ' END
             || _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'
     END AS verdict

@@ -92,10 +92,13 @@ WORLDS = (
     World("20 runs before, one in ten another number", 20, noise=(0.1, 0.1), shape="rare", false=8, found=()),
 )  # fmt: skip
 DRIFTS = tuple(
-    World(f"{before} runs before, machine {drift:.1%} apart from night to night", before, drift=drift)
+    World(
+        f"{before} runs before, machine {drift:.1%} apart from night to night", before, drift=drift,
+        false=8.0 if before == 1 else 0.5,  # of one run a side likely ones, 2 % of the cases
+    )
     for before in (1, 2, 5, 20)
     for drift in (0.0, 0.005, 0.02, 0.05)
-)
+)  # fmt: skip
 FAILING = (
     World("one run a side, 155 cases", 1, series=155),
     World("5 runs before, 155 cases", 5, series=155),
@@ -258,6 +261,8 @@ class Judgement(NamedTuple):
     q: Array
     called: Array  # changed
     likely: Array  # not called, but the interval excludes the floor
+    low: Array  # lower end of the 95 % interval of the change
+    high: Array
 
 
 Rule = Callable[[World, Night, Array], Judgement]
@@ -320,8 +325,13 @@ def judge_suites(base: Array, candidate: Array, prior: float = 0.02) -> Judgemen
 
 
 def judge(
-    base: Array, candidate: Array, rule: RegressionRule = RULE, *, is_history: bool = True
-) -> Judgement:  # fmt: skip
+    base: Array,
+    candidate: Array,
+    rule: RegressionRule = RULE,
+    *,
+    is_history: bool = True,
+    processes: float | None = None,
+) -> Judgement:
     """The macro `_case_verdicts` once more, for one metric; a test holds the two together.
 
     The candidate runs are of one half day, and the base is of other days.
@@ -331,6 +341,7 @@ def judge(
         candidate: Medians of the judged runs, runs × series; NaN where one did not measure a series.
         rule: Its parameters.
         is_history: Whether the base is the runs before the candidate, of which the last may be as it is.
+        processes: Half of the 95 % interval that three processes or more of each of two runs tell; None: nobody counted any.
     """
     base, candidate = np.log(base), np.log(candidate)
     series, n, m = base.shape[1], len(base), (~np.isnan(candidate)).sum(axis=0)
@@ -349,7 +360,7 @@ def judge(
     deviations[:n][streak] = np.nan
     own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0) - streak.sum(axis=0), FLOOR)
     if not degrees.any():
-        return _assumed(effect - shift, rule)
+        return _assumed(effect - shift, processes)
     variance, degrees = _moderated(own, degrees)
     with np.errstate(invalid="ignore", divide="ignore"):
         repeats = np.where(m > 1, np.nansum(deviations[n:] ** 2, axis=0) / (m - 1), np.nan)
@@ -371,16 +382,20 @@ def judge(
     reach = stats.t.ppf(0.975, degrees) * error
     tied = ((distances >= np.abs(effect)) & ~streak).sum(axis=0) / (n - streak.sum(axis=0))
     p = np.maximum(p, np.where(even, tied, 0))
-    found = _called(change, np.sqrt(variance), p, rule, np.minimum(np.abs(change), np.abs(effect - shift)) - reach)
+    low, high = np.minimum(effect - shift, change) - reach, np.maximum(effect - shift, change) + reach
+    found = _called(change, np.sqrt(variance), p, rule, (low, high))
     return found._replace(likely=found.likely & ~(even & (tied > rule.fdr)))
 
 
-def _called(change: Array, noise: Array, p: Array, rule: RegressionRule, nearest: Array | float = 0.0) -> Judgement:
-    """What is called; `nearest` is the end of the interval that is nearest to no change, as a distance from it."""
-    q = stats.false_discovery_control(p)
-    called = (q <= rule.fdr) & (np.abs(change) >= np.log1p(FLOOR))
-    likely = (nearest > np.log1p(FLOOR)) | (q <= 3 * rule.fdr) & (np.abs(change) >= np.log1p(FLOOR))
-    return Judgement(change, noise, p, q, called, ~called & likely)
+def _called(
+    change: Array, noise: Array, p: Array, rule: RegressionRule, interval: tuple[Array, Array] | None = None
+) -> Judgement:
+    """What is called, and what is likely by q or by its interval, if there is one."""
+    low, high = interval or (np.full(len(p), -np.inf), np.full(len(p), np.inf))
+    q, floor = stats.false_discovery_control(p), np.log1p(FLOOR)
+    called = (q <= rule.fdr) & (np.abs(change) >= floor)
+    likely = (np.maximum(low, -high) > floor) | (q <= 3 * rule.fdr) & (np.abs(change) >= floor)
+    return Judgement(change, noise, p, q, called, ~called & likely, low, high)
 
 
 @functools.cache
@@ -391,19 +406,30 @@ def assumed_reach(metric: str, phase: str | None, unit: str) -> float:
     return float(reach)
 
 
-def _assumed(change: Array, rule: RegressionRule) -> Judgement:
-    """One run a side and no history: how sessions differ is assumed, so that nothing is more than likely."""
-    reach, cases = assumed_reach("latency", "steady", "ns"), len(change)
-    if cases >= 8:
-        ordered, half = np.sort(change), (cases + 1) // 2
-        widths = ordered[half - 1 :] - ordered[: cases - half + 1]
-        first = int(np.argmin(widths))
-        distances = np.abs(change - ordered[first] - widths[first] / 2)
-        usual = 1.4826 * (1 + 4 / cases) * widths[first] / 2
-        spread = 1.513 * np.median(distances[distances <= 2.5 * usual])
-        reach = max(reach, stats.t.ppf(0.975, 0.3 * (cases - 1)) * spread)
-    unknown, never = np.full(cases, np.nan), np.zeros(cases, dtype=bool)
-    return Judgement(change, unknown, unknown, unknown, never, np.abs(change) - reach > np.log1p(FLOOR))
+def _assumed(change: Array, processes: float | None) -> Judgement:
+    """One run a side and no history: how sessions differ is assumed, so that nothing is more than likely without processes."""
+    assumed, floor, cases = assumed_reach("latency", "steady", "ns"), np.log1p(FLOOR), len(change)
+    session = max(assumed, min(_cases_reach(change), 2.5 * assumed)) if cases >= 8 else assumed
+    far, reach, widest = np.abs(change), np.hypot(session, processes or 0), np.hypot(2.5 * assumed, processes or 0)
+    called, likely = np.zeros(cases, dtype=bool), far - reach > floor
+    if processes is not None and session == assumed:
+        called, likely = likely, far > np.maximum(reach, floor)
+    elif processes is not None:
+        called = far - widest > floor
+    unknown = np.full(cases, np.nan)
+    return Judgement(change, unknown, unknown, unknown, called, likely & ~called, change - reach, change + reach)
+
+
+def _cases_reach(change: Array) -> float:
+    """How far cases differ from one another where most did not change, half of a 95 % interval."""
+    cases, ordered = len(change), np.sort(change)
+    half = (cases + 1) // 2
+    widths = ordered[half - 1 :] - ordered[: cases - half + 1]
+    first = int(np.argmin(widths))
+    distances = np.abs(change - ordered[first] - widths[first] / 2)
+    usual = 1.4826 * (1 + 4 / cases) * widths[first] / 2
+    spread = 1.52 * np.median(distances[distances <= 2.5 * usual])
+    return float(stats.t.ppf(0.975, 0.3 * (cases - 1)) * spread)
 
 
 def _run_shift(deviations: Array) -> float:
