@@ -45,7 +45,7 @@ from .journal import (
     JournalClosed,
     is_own,
 )
-from .processes.program_end import exception_at_exit, watch_sys_exit
+from .processes.program_end import exception_at_exit, watch_exits
 from .processes.shared_runs import announce_to_children, find_shared_run
 from .secrets import masked_command, masked_parameters, without_secrets
 from .settings import setting
@@ -102,7 +102,7 @@ def run(
     recorder = Run(run_id or uuid7(), found, owner=True, axes=shared.axes if shared else None)
     if source == "api":
         announce_to_children(recorder.run_id)
-        watch_sys_exit()
+        watch_exits()
     recorder.emit(machine)
     recorder.emit(
         events.RunRecord(

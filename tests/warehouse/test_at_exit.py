@@ -16,6 +16,7 @@ from .test_remote_store import Machine
 
 BEGIN = """
 import os, sys, threading, time
+from sys import exit as leave
 from pathlib import Path
 import bench
 from bench.warehouse.store import Store
@@ -23,6 +24,8 @@ run = bench.run("open", store=Store(Path(sys.argv[1]), sys.argv[2] if len(sys.ar
 case = run.case("c")
 case.timing(1)
 """
+
+UNKNOWN_CODE = "SystemExit: its code is not known; sys.exit or `with bench.run()` would tell it"
 
 # How a process may end: its last lines, the run's outcome and the timings that are there.
 ENDS = {
@@ -41,6 +44,17 @@ ENDS = {
     "sys.exit of a thread": (
         "thread = threading.Thread(target=sys.exit, args=(3,)); thread.start(); thread.join()", ("ok", None), [1],
     ),
+    "exit": ("exit(3)", ("failed", "SystemExit: 3"), [1]),
+    "quit of success": ("quit()", ("ok", None), [1]),
+    "exit that was imported before": ("leave(3)", ("failed", "SystemExit: 3"), [1]),
+    "raise SystemExit": ("if case:\n  raise SystemExit(\n    3)", ("failed", "SystemExit: 3"), [1]),
+    "raise SystemExit of success": ("raise SystemExit", ("ok", None), [1]),
+    "raise SystemExit with words": ("raise SystemExit(f'no {case}')", ("failed", UNKNOWN_CODE), [1]),
+    "raise SystemExit of a function": ("def main(): raise SystemExit(3)\nmain()", ("failed", UNKNOWN_CODE), [1]),
+    "raise SystemExit that is caught": (
+        "def main(): raise SystemExit(3)\ntry: main()\nexcept SystemExit: pass", ("ok", None), [1],
+    ),
+    "raise SystemExit of what main returns": ("raise SystemExit(int('0'))", ("ok", None), [1]),
     "an exception": ("1 / 0", ("failed", "ZeroDivisionError: division by zero"), [1]),
     "Ctrl-C": ("raise KeyboardInterrupt", ("interrupted", "KeyboardInterrupt"), [1]),
     "sys.exit within with": ("with run: sys.exit(3)", ("failed", "SystemExit: 3"), [1]),
