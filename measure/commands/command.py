@@ -1,5 +1,6 @@
 """`bench measure command`: how long commands take, what they need, and which is faster."""
 
+import itertools
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -164,7 +165,7 @@ def command(
             # the next command that opens the store seals it; that takes longer than many commands
             run.close(seal=False)
         progress("")
-        _show(measured, fmt, settings["warmup"], empty_ns)
+        _show(measured, fmt, settings["warmup"], empty_ns, timed=not results)
         if measurement.uncounted:
             talk(f"instructions were not counted: {measurement.uncounted}")
     if written:
@@ -218,8 +219,10 @@ def _notify(text: str) -> None:
         progress(text)
 
 
-def _show(comparisons: "Sequence[Sequence[CommandResult]]", fmt: str, warmup: int, empty_ns: float | None) -> None:
-    """Write a row for each case to stdout, and notes to stderr."""
+def _show(
+    comparisons: "Sequence[Sequence[CommandResult]]", fmt: str, warmup: int, empty_ns: float | None, *, timed: bool
+) -> None:
+    """Write a row for each case to stdout, and notes to stderr: of calls that are not `timed` only how they failed."""
     from .report import COLUMNS, HEADINGS, SPARE, cells, notes, values
 
     rows = [(result, results[0]) for results in comparisons for result in results]
@@ -228,5 +231,6 @@ def _show(comparisons: "Sequence[Sequence[CommandResult]]", fmt: str, warmup: in
     exact = (values(*row) for row in rows)
     write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, exact), spare=SPARE)
     for row in rows:
-        for note in notes(*row, warmup=warmup, empty_ns=empty_ns):
+        found = notes(*row, warmup=warmup, empty_ns=empty_ns)
+        for note in found if timed else itertools.islice(found, int(row[0].status != "ok")):
             talk(note)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
+from ...warehouse.recorder import uuid7
 from ...warehouse.secrets import masked_parameters
 from ...warehouse.store import Store
 from ..engine.messages import first_line
@@ -31,6 +32,7 @@ class CallResults:
     by_parameters: bool
     tags: Mapping[str, str]
     runs: dict[str, list[str]] = field(default_factory=dict)
+    calls: str = field(default_factory=uuid7)  # tells that the runs are calls of one measurement
 
     def label(self, side: PlannedCommand, revision: str) -> str:
         """The config of a side: as `--config`, its name, its parameters and its revision, as far as they tell sides apart."""
@@ -53,7 +55,7 @@ class CallResults:
         """Load what a call of a side wrote; returns why that cannot be, an empty text if it can."""
         config = self.label(side, revision)
         try:
-            runs = self.files.load(files, config, tags=self.tags)
+            runs = self.files.load(files, config, tags={**self.tags, "calls": self.calls})
         except BenchError as error:
             return f"wrote what cannot be read: {first_line(str(error)).rstrip(':')}"
         self.runs.setdefault(config, []).extend(runs)
@@ -76,7 +78,7 @@ def show_results(written: CallResults, results: "Sequence[CommandResult]", store
         talk("no results were loaded")
         return
     for config, ids in written.runs.items():
-        talk(f"{config}: {counted(len(ids), 'run')} of results")
+        talk(f"{config}: results of {counted(len(ids), 'call')}")
     if fmt not in ("table", "markdown"):
         talk(f"see them with: {shlex.join(['bench', 'show', *written.runs])}")
     elif len(written.runs) > 1:

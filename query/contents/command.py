@@ -1,6 +1,7 @@
 """`bench show`: what is in a run."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from ...warehouse.store import Store
 from ..command import backends_option, limit_option, models_option, output_option, suites_option, where_option
 from ..filters import asked_metrics, where_pairs
 from .follow import follow
-from .results import SORTS, SPARE, RunResults, heading, render, results
+from .results import SORTS, SPARE, RunResults, calls_of, heading, render, results
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -75,11 +76,16 @@ def show(
         if details:
             _write_details(warehouse, chosen, fmt, output)
             return
-        found = results(warehouse, chosen, where, metrics=asked_metrics(warehouse, metrics), sort=sort, limit=limit)
+        named = [
+            run for run in chosen if not any(run.startswith(name) for name in runs)
+        ]  # one that is meant by its id is alone
+        calls = calls_of(warehouse, named)
+        asked = asked_metrics(warehouse, metrics)
+        found = results(warehouse, chosen, where, metrics=asked, sort=sort, limit=limit, calls=calls)
         if fmt not in ("table", "markdown"):
             write_dicts(found.rows, fmt, output)
             return
-        notify(heading(warehouse, chosen))
+        notify(heading(warehouse, chosen, calls))
         if found.rows:
             _write(found, fmt, output)
         else:
@@ -102,13 +108,17 @@ def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:
         "SELECT run_id FROM run_summaries WHERE list_contains(?::VARCHAR[], run_id) ORDER BY began_at DESC, run_id DESC LIMIT 1",
         [[*runs]],
     )
-    found = results(warehouse, [newest], limit=FIRST)
+    calls = calls_of(warehouse, [newest])
+    found = results(warehouse, [newest], limit=FIRST, calls=calls)
     if not found.rows:
         return
     click.echo(err=True)
-    notify(heading(warehouse, [newest]))
+    notify(heading(warehouse, [newest], calls))
     _write(found, "table")
     rest = f"{counted(found.total - FIRST, 'more case')}: " if found.total > FIRST else ""
+    if calls:
+        notify(f"{rest}bench show {shlex.quote(found.rows[0]['config'])}")
+        return
     others = f" (the newest of {len(runs)} runs)" if len(runs) > 1 else ""
     notify(f"{rest}bench show {newest[:13]}{others}")
 

@@ -2,7 +2,8 @@
 -- Runs of a config that measured one known, clean commit are of one round if each began within 12 hours of the one before. Where no
 -- commit is known, files of other tools that say when they began are of one round within 30 minutes, and join the round of the
 -- commit that was measured meanwhile. Of all other runs only those are that began within 30 minutes and have no case twice: a
--- case that is measured again begins a new round, and a run without cases is one of its own. A run that confirms another is of its round.
+-- case that is measured again begins a new round, and a run without cases is one of its own. A run that confirms another is of its
+-- round. Calls of one measurement (`bench measure command --results`) are of one round as runs of one commit are.
 --
 -- config      VARCHAR    Config of the run.
 -- run_id      VARCHAR    Run.
@@ -14,7 +15,10 @@ own_runs AS (
     SELECT
         time.run_id, time.config, began_at, machine_id, json_extract_string(tags, '$.confirms') AS confirms,
         source NOT IN ('measure', 'api') AND started_at IS NOT NULL AS is_dated,
-        CASE WHEN NOT coalesce(git_dirty, source IN ('measure', 'api')) THEN time.git_commit END AS commit
+        coalesce(
+            CASE WHEN NOT coalesce(git_dirty, source IN ('measure', 'api')) THEN time.git_commit END,
+            'calls ' || json_extract_string(tags, '$.calls')
+        ) AS commit
     FROM _run_times AS time
     JOIN _run_records AS record ON time.run_id = record.run_id
     JOIN (SELECT run_id, min(source) AS source FROM runs GROUP BY run_id) AS named ON time.run_id = named.run_id

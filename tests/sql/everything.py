@@ -33,6 +33,21 @@ def everything() -> Iterator[Event]:
     yield from _searched()
     yield from _exported()
     yield from _sampled()
+    yield from _called()
+
+
+def _called() -> Iterator[Event]:
+    """Two calls of a tool whose results are runs of their own; one of two cases failed in the second."""
+    for number in range(2):
+        run_id = f"call-{number}"
+        yield run(run_id, config="called", source="hyperfine", tags=Json('{"calls":"measurement"}'))
+        for name in ("served", "lost"):
+            own = case(name, run=run_id)
+            failed = name == "lost" and number == 1
+            yield own
+            yield outcome(own, "fail_to_run" if failed else "ok", reason="it broke" if failed else None)
+            if not failed:
+                yield timing(own, 1_000_000 + 10_000 * number)
 
 
 def _sampled() -> Iterator[Event]:

@@ -52,8 +52,8 @@ ARGUMENTS = {
 DERIVED = [view for view in (sql.tables() | sql.views()).values() if view.columns]
 # Spark takes minutes to analyse them; docs/spark.md says so.
 TOO_DEEP = {
-    "case_results", "comparisons", "comparison_means", "crossovers", "recent_steps", "regression_findings", "regressions",
-    "series_levels", "shared_shifts",
+    "call_results", "case_results", "comparisons", "comparison_means", "crossovers", "recent_steps", "regression_findings",
+    "regressions", "series_levels", "shared_shifts",
 }  # fmt: skip
 EMPTY = {"_machine_names"}  # whoever opens the warehouse fills it
 NAMES = [

@@ -74,7 +74,7 @@ def _frame_of_main() -> FrameType | None:
 
 
 def _raised_by(frame: FrameType) -> SystemExit | None:
-    """What a frame that ended with `raise SystemExit(…)` raised; None where only the call tells, as in `raise SystemExit(main())`."""
+    """The exception of a frame that ended by `raise SystemExit(…)`; None where that is no constant, as `main()`."""
     import ast
     import linecache
 

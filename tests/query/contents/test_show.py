@@ -1,13 +1,16 @@
 """`bench show`: each case of a run with its number and its doubt."""
 
+import datetime as dt
 import json
+import math
 from pathlib import Path
 
 import bench as package
 import pytest
 from bench.cli import cli
-from bench.query.contents.results import render, results
+from bench.query.contents.results import calls_of, render, results
 from bench.warehouse.errors import UnknownName
+from bench.warehouse.events import Json, Metric
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 from hypothesis import given
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 
 from ...builders import Builder, case, memory, metric, outcome, run, timing
 
+BEGAN = dt.datetime(2026, 1, 1)
 HYPERFINE = {
     "results": [
         {"command": name, "mean": mean, "stddev": 0.001, "median": mean, "user": 0.1, "system": 0.1, "min": mean, "max": mean,
@@ -58,6 +62,48 @@ def test_a_parameter_that_is_called_as_a_column_has_its_own() -> None:
 
     assert [row[columns.index("n (parameter)")] for row in rows] == [1, 2]
     assert [row[columns.index("n")] for row in rows] == [1, 1]
+
+
+def test_the_calls_of_a_measurement_are_one_row() -> None:
+    """Their median with what calls differ by; a case that failed in one has a row for that, and further metrics are medians."""
+    filled = Builder()
+    for number, value in enumerate((1_000_000, 1_100_000, 1_050_000)):
+        own = case("served", run=f"call-{number}")
+        filled.add(
+            run(f"call-{number}", "called", tags=Json('{"calls":"m"}'), started_at=BEGAN + dt.timedelta(minutes=number)), own,
+            timing(own, value), metric(own, "rate", float(number)), outcome(own, "OOM" if number == 1 else "ok"),
+        )  # fmt: skip
+    calls = calls_of(filled, ["call-2"])
+    ok, failed = sorted(results(filled, ["call-2"], metrics=["rate"], calls=calls).rows, key=lambda row: -row["n"])
+
+    assert calls == {"call-2": ["call-0", "call-1", "call-2"]} and calls_of(filled, ["call-1"]) == {}
+    assert (ok["n"], ok["value"], ok["rate"], ok["status"]) == (2, 1_025_000, 1.0, "ok")
+    assert ok["low"] == pytest.approx(1_025_000 / math.exp(12.706 * math.log(1.05) / 2), rel=1e-3)
+    assert (failed["n"], failed["value"], failed["status"]) == (1, 1_100_000, "OOM")
+
+
+def test_parameters_sort_by_the_size_of_their_numbers() -> None:
+    """Be they texts, such as bins of tokens."""
+    cases = [case("step", parameters={"tokens": bin}) for bin in ("all", "16–31", "2–3", "1")]
+    filled = Builder().add(run(), *cases, *[timing(each, 1_000_000) for each in cases])
+
+    found = [json.loads(row["parameters"])["tokens"] for row in results(filled, ["run"]).rows]
+    assert found == ["1", "2–3", "16–31", "all"]
+
+
+def test_reasons_are_those_of_failures_and_rows_are_cases() -> None:
+    """Why measuring stopped, and what it says of itself, is told in other formats only."""
+    own = case("net")
+    filled = Builder().add(
+        run(),
+        own,
+        timing(own, 1_000_000),
+        outcome(own, reason="precision reached"),
+        Metric(run_id="run", metric="seed", value=1.0),
+    )
+    columns, rows, _ = render(results(filled, ["run"]))
+
+    assert len(rows) == 1 and "reason" not in columns
 
 
 def test_people_see_values_with_units() -> None:
