@@ -53,6 +53,7 @@ ANSWERS = {
     "views NAME": _of("views NAME"),
     "speedups": _of("speedups"),
     **_asked(Compare, Regressions, Changes),
+    "compare TRACE": _of("trace_part_sides"),
     "runs": _of("run_summaries"),
     "runs --forgotten": _of("forgotten_runs"),
     "configs": _of("config_summaries"),

@@ -13,7 +13,17 @@ from ..engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, Meas
 from ..engine.workload import BASELINE, Settings, Workload
 from ..system.devices import Device, device
 from ..system.host_memory import Peak
-from . import accuracy, compiler_start, compiler_stats, inspection, memory_process, minifier, profiles, registry
+from . import (
+    accuracy,
+    compiler_start,
+    compiler_stats,
+    inspection,
+    memory_process,
+    minifier,
+    profiles,
+    registry,
+    step_parts,
+)
 from .backend import Backend, Example
 from .loading import build
 from .ranks import Ranks, spread
@@ -266,6 +276,8 @@ class TorchProgram:
         found = []
         if self._settings.profile:
             found += profiles.profile(torch, call, place.with_name(place.name + ".trace.json.gz"))
+            on_gpu = self._workload.device.startswith("cuda")
+            found += step_parts.step_parts(torch, call, self.device.synchronize, on_gpu=on_gpu)
         if self._settings.memory_snapshot:
             path = place.with_name(place.name + ".snapshot.pickle")
             found += profiles.memory_snapshot(torch, call, path, self._workload.device)

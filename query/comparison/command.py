@@ -63,6 +63,10 @@ class Compare(Question["Comparison"]):
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
     4 if every case is UNSURE. With --fail-on likely what is likely slower or worse ends with 1, too.
 
+    Traces of PyTorch, Chrome or Nsight Systems are compared by operator and kernel: the time of each, the largest
+    difference first, with the gaps between kernels. An option that names cases or verdicts, such as --metrics, compares
+    each shape and grid as a case.
+
     With --slo it compares what two serving benchmarks served: goodput within the limits, throughput, and p50, p90 and
     p99 of their requests, with intervals by blocks of time, or by runs where a side has several.
 
@@ -147,9 +151,20 @@ class Compare(Question["Comparison"]):
         return (self.runs or ("latest",)) if self.by else (self.base, self.candidate)
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[Comparison]":
-        """The rows of `comparisons`, or with limits those of `serving_comparisons`."""
+        """The rows of `comparisons`, with limits those of `serving_comparisons`, of traces those of `trace_part_sides`."""
+        from ..why.traces import are_traces, compare_traces
+
         with self._sides(warehouse, asker) as sides:
-            return self._served(warehouse, sides) if self.slo else self._compared(warehouse, asker, sides)
+            if self.slo:
+                return self._served(warehouse, sides)
+            if asker.command and not self._names_cases() and are_traces(warehouse, sides):
+                return compare_traces(warehouse, sides, everything=self.everything)
+            return self._compared(warehouse, asker, sides)
+
+    def _names_cases(self) -> bool:
+        """True if some cases are asked for, or verdicts, which traces do not have as wholes."""
+        named = (self.metrics, self.suites, self.backends, self.models, self.where, self.by, self.fail_on)
+        return any(named) or self.floor is not None
 
     @contextlib.contextmanager
     def _sides(self, warehouse: "Warehouse", asker: Asker) -> "Iterator[tuple[Side, Side]]":

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Option, Positional, Surface
-from ...warehouse.console.numbers import amount
+from ...warehouse.console.numbers import amount, signed
 from ...warehouse.console.tables import escape
 from ..question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
-from .parts import Decomposition, folded
+from .parts import Decomposition, folded, readable
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -21,8 +21,9 @@ HEADINGS = ("part", "base", "candidate", "difference", "95 %", "share", "where")
 class Why(Question[Decomposition]):
     """Say why a case is slower: parts that add up to the difference, the largest first.
 
-    Parts are the lines of a function that `bench measure function --lines` sampled; the bins of scheduler steps, what their
-    steps cost apart from how many there are; and the cases of a geometric mean. Each has its interval; what no part
+    Parts are the lines of a function that `bench measure function --lines` sampled; the operators of a model, on a GPU its
+    kernels, that `bench measure models --profile` timed; the bins of scheduler steps, what their steps cost apart from how
+    many there are; and the cases of a geometric mean. Each has its interval; what no part
     explains is unattributed, and has one, too. CASE is a case, `step` or `geomean`. If left out, it is the steps of a
     scheduler, the only case, or the mean of all cases.
 
@@ -79,21 +80,17 @@ def cells(found: Decomposition, *, everything: bool = False) -> Iterator[list[st
     """The rows of HEADINGS: parts, what is unattributed, and the whole."""
     parts = list(found.parts) if everything else folded(found.parts)
     for part in (*parts, found.unattributed, found.whole):
-        bounds = [_signed(end, found.unit) for end in (part.low, part.high) if end is not None]
-        share = f"{100 * part.difference / found.whole.difference:.0f} %" if found.whole.difference else "–"
+        bounds = [signed(end, found.unit) for end in (part.low, part.high) if end is not None]
+        share = f"{round(100 * part.difference / found.whole.difference)} %" if found.whole.difference else "–"
         yield [
-            escape(part.name), _shown(part.base, found.unit), _shown(part.candidate, found.unit),
-            _signed(part.difference, found.unit), " to ".join(bounds) or "–", share,
+            escape(readable(part.name)), _shown(part.base, found.unit), _shown(part.candidate, found.unit),
+            signed(part.difference, found.unit), " to ".join(bounds) or "–", share,
             escape(f"{part.file}:{part.line}") if part.file else "",
         ]  # fmt: skip
 
 
 def _shown(value: float | None, unit: str) -> str:
     return "–" if value is None else amount(value, unit)
-
-
-def _signed(value: float, unit: str) -> str:
-    return f"{'−' if value < 0 else '+'}{amount(abs(value), unit)}"
 
 
 why = command_of(Why)

@@ -9,13 +9,13 @@ from .why import STEP, is_all_steps
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-_RECORDED = "SELECT DISTINCT case_id FROM line_time_sides(?, ?)"
+_RECORDED = "SELECT DISTINCT case_id FROM time_part_sides(?, ?)"
 
 
 def next_question(warehouse: "Warehouse", found: Comparison, *, all_runs: bool) -> list[str]:
     """The command that takes the first changed time with recorded parts apart; none where there is no such time."""
     changed = [row for row in found.rows if row["verdict"] in CHANGES and row["base_value"] is not None]
-    times = [row for row in changed if row["metric"] == "latency" and row["suite"] == "function"]
+    times = [row for row in changed if row["metric"] == "latency"]
     sides = [list(found.base.runs), list(found.candidate.runs)]
     recorded = {case_id for (case_id,) in warehouse.rows(_RECORDED, sides)} if times else set()
     names = [STEP] if any(map(is_all_steps, found.rows)) and any(row["suite"] == "scheduler" for row in changed) else []

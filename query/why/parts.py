@@ -1,10 +1,14 @@
 """A difference and its parts: what they are, and that they add up."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+MOST_ROWS = 50  # of parts without an interval
+LONGEST_NAME = 90  # that a table shows
+_NAMESPACES = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::")
 OTHER = "other"  # how a row of folded parts begins
 
 
@@ -26,8 +30,13 @@ class DifferencePart:
 
     @property
     def is_beyond_noise(self) -> bool:
-        """True if its interval lies on one side of 0."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        """True if its interval lies on one side of 0, which may be its end."""
+        return (
+            self.low is not None
+            and self.high is not None
+            and self.difference != 0
+            and (self.low >= 0 or self.high <= 0)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,12 @@ class Decomposition:
         }  # fmt: skip
 
 
+def readable(name: str) -> str:
+    """A name of code for people: of a C++ kernel without its usual namespaces, and not all of its arguments."""
+    short = _NAMESPACES.sub("", name)
+    return short if len(short) <= LONGEST_NAME else f"{short[: LONGEST_NAME - 1]}…"
+
+
 def part_of(
     name: str, base: float, candidate: float, error: float | None, *, file: str = "", line: int = 0
 ) -> DifferencePart:
@@ -83,9 +98,13 @@ def decomposed(
 
 
 def folded(parts: Sequence[DifferencePart]) -> list[DifferencePart]:
-    """The parts beyond noise, and one row for all others."""
-    shown = [part for part in parts if part.is_beyond_noise]
-    others = [part for part in parts if not part.is_beyond_noise]
+    """The parts beyond noise, and one row for all others; where no interval is known, the largest instead."""
+    if all(part.low is None for part in parts):
+        shown = [part for part in parts[:MOST_ROWS] if part.difference]
+        others = [*parts[len(shown) :]]
+    else:
+        shown = [part for part in parts if part.is_beyond_noise]
+        others = [part for part in parts if not part.is_beyond_noise]
     if len(others) < 2:
         return list(parts)
     widths = [part.high - part.difference for part in others if part.high is not None]

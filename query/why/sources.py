@@ -1,9 +1,10 @@
-"""Where parts come from: lines of source, bins of scheduler steps, cases of a geometric mean."""
+"""Where parts come from: lines of source, operators and kernels, bins of scheduler steps, cases of a geometric mean."""
 
 import json
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..comparison.render import value_text
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Sides = tuple[Side, Side]
+Pair = tuple[float, float]  # of base and candidate
 
-_LINES = "FROM line_time_sides(?, ?) WHERE case_id = ?"
+IDLE = "idle: no kernel ran"
+_PARTS = "FROM time_part_sides(?, ?) WHERE case_id = ?"
+_HOW = {
+    "line": "lines: shares of a profile taken in processes of their own, × the time measured without it",
+    "operator": "operators: shares of passes with torch's profiler, × the time measured without it",
+    "kernel": "kernels: their times in passes with torch's profiler; of two that overlap the common time counts once",
+}
 _BINS = "FROM step_bins(?) WHERE metric = ? AND time_span IS NOT DISTINCT FROM ? ORDER BY least"
 
 
@@ -30,28 +38,92 @@ def whole_of(row: Row) -> DifferencePart:
     return DifferencePart(row["name"] or "run", base, candidate, candidate - base, low, high)
 
 
-def by_line(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
-    """The time of a call by line of source; None where either side lacks a profile of its lines.
+def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
+    """The time of a call by line of source, operator or kernel; None where either side lacks a profile.
 
-    A line is the same on both sides where file, function and text are; its time is its share of the profile × the time of the
-    case, measured without the profile.
+    A line is the same on both sides where file, function and text are; an operator or kernel where the name is.
     """
-    found = warehouse.dicts(_LINES, [*(list(side.runs) for side in sides), row["case_id"]])
+    if row["metric"] != "latency":
+        return None
+    found = warehouse.dicts(_PARTS, [*(list(side.runs) for side in sides), row["case_id"]])
     if not found:
         return None
-    times = row["base_value"], row["candidate_value"]
+    whole, kind = whole_of(row), found[0]["kind"]
+    base, candidate = (
+        _SideProfile(
+            row[f"{side}_value"], found[0][f"{side}_slowdown"], math.fsum(each[f"{side}_calls"] or 0 for each in found)
+        )
+        for side in ("base", "candidate")
+    )
+    if kind == "kernel":
+        return _by_kernel(whole, row["unit"], found, (base, candidate))
     parts, outside = [], None
-    for line in found:
-        errors = line["base_error"], line["candidate_error"]
-        error = None if None in errors else math.hypot(*map(operator.mul, times, errors))
-        if not line["function"]:
+    for each in found:
+        one, other = base.spent(each, "base"), candidate.spent(each, "candidate")
+        error = _time_error(each, (base.time, candidate.time), (one[0], other[0]), row, other[1] - one[1])
+        if not each["function"]:
             outside = error
             continue
-        name = f"{line['function']}: {line['text']}" if line["text"] else line["function"]
-        spent = times[0] * line["base"], times[1] * line["candidate"]
-        parts.append(part_of(name, *spent, error, file=line["file"], line=line["line"]))
-    note = "lines: shares of a profile taken in processes of their own, × the time measured without it"
-    return decomposed(row["unit"], whole_of(row), parts, error=outside, notes=[note])
+        name = f"{each['function']}: {each['text']}" if each["text"] else each["function"]
+        parts.append(_bounded(part_of(name, one[0], other[0], error, file=each["file"], line=each["line"]), each))
+    note = _HOW[kind]
+    if base.slowdown and candidate.slowdown:
+        scales = 1 / base.slowdown, 1 / candidate.slowdown
+        note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
+    return decomposed(row["unit"], whole, parts, error=outside, notes=[note])
+
+
+def _bounded(part: DifferencePart, row: Row) -> DifferencePart:
+    """An operator that one side never runs takes no time there, so the other side's is none below 0, however noisy it is."""
+    calls = [row["base_calls"], row["candidate_calls"]]
+    if part.low is None or part.high is None or all(calls) or not any(calls):
+        return part
+    low, high = (max(part.low, 0.0), part.high) if calls[1] else (part.low, min(part.high, 0.0))
+    return replace(part, low=low, high=high)
+
+
+@dataclass(frozen=True, slots=True)
+class _SideProfile:
+    """The time of a case on one side, and of its calls while they were profiled."""
+
+    time: float
+    slowdown: float | None  # of these calls
+    calls: float  # of all operators
+
+    def spent(self, row: Row, side: str) -> tuple[float, float]:
+        """The time of a part; and how far off it is if the profiler adds the same to each call."""
+        share = row[side]
+        if self.slowdown is None or not self.calls:
+            return share * self.time, 0.0
+        return share * self.time, self.time * (self.slowdown - 1) * ((row[f"{side}_calls"] or 0) / self.calls - share)
+
+
+def _time_error(row: Row, times: Pair, spent: Pair, compared: Row, slowed: float) -> float | None:
+    """The half-width of the interval of a part: of its shares, of the times that they are scaled to, and of the profiler."""
+    shares = row["base_error"], row["candidate_error"]
+    if None in shares or not compared["low"] or not compared["high"]:
+        return None
+    side = math.log(compared["high"] / compared["low"]) / 2 / math.sqrt(2)  # of the logarithm of one side's time
+    return math.hypot(*map(operator.mul, times, shares), *(side * each for each in spent), slowed)
+
+
+def _by_kernel(
+    whole: DifferencePart, unit: str, found: Sequence[Row], sides: "tuple[_SideProfile, _SideProfile]"
+) -> Decomposition:
+    """Kernels as they were timed, which no profiler slows; the rest of a call is idle."""
+    assert whole.base is not None and whole.candidate is not None
+    profiled = [side.time * (side.slowdown or 1.0) for side in sides]
+    parts = []
+    for row in found:
+        if row["function"]:
+            errors = row["base_error"], row["candidate_error"]
+            error = None if None in errors else math.hypot(*map(operator.mul, profiled, errors))
+            parts.append(part_of(row["function"], profiled[0] * row["base"], profiled[1] * row["candidate"], error))
+    busy = [math.fsum(getattr(part, side) for part in parts) for side in ("base", "candidate")]
+    widths = [part.high - part.difference for part in parts if part.high is not None]
+    error = None if whole.high is None or whole.low is None else math.hypot((whole.high - whole.low) / 2, *widths)
+    parts.append(part_of(IDLE, whole.base - busy[0], whole.candidate - busy[1], error))
+    return decomposed(unit, whole, parts, error=0.0, notes=[_HOW["kernel"]])
 
 
 def by_bin(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
@@ -137,4 +209,4 @@ def label(row: Row) -> str:
     return " ".join(text for text in texts if text) or "run"
 
 
-SOURCES: tuple[Callable[["Warehouse", Sides, Row], Decomposition | None], ...] = (by_line, by_bin)
+SOURCES: tuple[Callable[["Warehouse", Sides, Row], Decomposition | None], ...] = (by_time, by_bin)

@@ -9,6 +9,7 @@ from ..comparison.sides import Side
 from ..resolve import SHORTEST_PREFIX
 from .parts import Decomposition
 from .sources import SOURCES, by_case, label
+from .traces import are_traces, why_traces
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -18,6 +19,7 @@ HOW = {
     "function": "bench measure function … --lines records at which lines a call spends its time",
     "scheduler": "its steps say no tokens",
 }
+FOR_MODELS = "bench measure models … --profile records where a step spends its time"
 
 
 def why(
@@ -43,6 +45,8 @@ def why(
         BenchError: Several cases answer to the name.
         NothingToShow: No parts of it are recorded on both sides.
     """
+    if name is None and metric is None and are_traces(warehouse, sides):
+        return why_traces(warehouse, sides)
     where = {"metric": [metric]} if metric else {}
     compared = compared_rows(warehouse, *sides, where=where).usual
     rows = compared if metric else [row for row in compared if _is_time(row)]
@@ -58,7 +62,7 @@ def why(
     for source in SOURCES:
         if (parts := source(warehouse, sides, chosen)) is not None:
             return parts
-    how = HOW.get(chosen["suite"], "so far lines of functions, scheduler steps and geometric means have parts")
+    how = HOW.get(chosen["suite"], FOR_MODELS)
     raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how}")
 
 

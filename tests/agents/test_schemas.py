@@ -76,6 +76,7 @@ MEASURED = {
     "measure models --print": ["measure", "models", "--models", "mlp", "--print"],
     "measure serving": ["measure", "serving", "--from", "passes.jsonl", "--idle", "0.1"],
     "doctor": ["doctor", "--budget", "0.01"],
+    "compare TRACE": ["compare", "a.json", "b.json"],
 }
 
 
@@ -166,6 +167,9 @@ def test_what_is_measured_fits_its_schema(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "program.py").write_text("kept = []\nfor size in range(20):\n    kept.append(bytearray(10**6))\n")
 
     (tmp_path / "passes.jsonl").write_bytes(b"".join(map(line, range(3))))
+    for took, trace in enumerate(("a.json", "b.json")):
+        spans = [{"ph": "X", "name": "aten::mm", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 1, "dur": took}]
+        (tmp_path / trace).write_text(json.dumps({"traceEvents": spans}))
 
     place = 1 + (MEASURED[name][0] == "measure")  # after the name of the command
     checked(name, answered(*MEASURED[name][:place], "--format", "json", *MEASURED[name][place:]))

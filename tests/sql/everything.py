@@ -34,6 +34,7 @@ def everything() -> Iterator[Event]:
     yield from _exported()
     yield from _sampled()
     yield from _called()
+    yield from _profiled()
 
 
 def _called() -> Iterator[Event]:
@@ -60,6 +61,31 @@ def _sampled() -> Iterator[Event]:
             for share in (0.5, 0.25, 0.75):
                 yield metric(of, "line_time", share, unit="ratio", phase="steady", original_value=place)
         yield metric(of, "line_time", 0.5, original_value="no line")
+        for name in ("aten::gelu", ""):
+            place = _json({"function": name, "calls": 2})
+            for share in (0.5, 0.25, 0.75):
+                yield metric(of, "operator_part", share, unit="ratio", original_value=place)
+        yield metric(of, "profiler_slowdown", 1.25, unit="ratio")
+
+
+def _profiled() -> Iterator[Event]:
+    """Two traces of a GPU: nested operators on the host, kernels that overlap, and what has no moment."""
+    for run_id in ("trace-1", "trace-2"):
+        yield run(run_id, run_id, source="torch-trace")
+        spans = [
+            ("cpu_op", "aten::mm", {"ts": 1.5, "pid": 1, "tid": 1}, 9_000),
+            ("cpu_op", "aten::t", {"ts": 2, "pid": 1, "tid": 1}, 500),
+            ("kernel", "triton_poi_fused_gelu_3", {"ts": 4, "args": {"device": 0, "stream": 7}}, 3_000),
+            ("kernel", "gemm", {"ts": 5, "args": {"device": 0, "stream": 8}}, 4_000),
+            ("kernel", "gemm", {"ts": 20, "args": {"device": 0, "stream": 8}}, 4_000), ("kernel", "gemm", {"ts": "x"}, 4_000),
+        ]  # fmt: skip
+        for line, (suite, name, fields, ns) in enumerate(spans, 1):
+            of = case(name, run_id, suite=suite)
+            yield from (
+                of,
+                timing(of, ns, line=line),
+                metric(of, "fields", None, line=line, original_value=_json(fields)),
+            )
 
 
 def _environments() -> Iterator[Event]:

@@ -19,7 +19,8 @@ ARGUMENTS = {
     "_steps": "NULL, 1, 300, 200, NULL", "_step_margins": "NULL, 1, NULL",
     "_runs_before": "'main-8'", "_flagged_numbers": "0.95, 120, 0.9", "_coverage_losses": "['main-8']",
     "_judged_cases": "['main-8', 'main-7'], 20, 0.03, 0.05", "series_levels": "['main-8', 'main-7']",
-    "step_bins": "['steps-A']", "recent_steps": "['main-8', 'main-7']", "_earlier_values": "['main-8', 'main-7'], 20",
+    "step_bins": "['steps-A']", "trace_parts": "['trace-1', 'trace-2']", "trace_part_sides": "['trace-1'], ['trace-2']",
+    "recent_steps": "['main-8', 'main-7']", "_earlier_values": "['main-8', 'main-7'], 20",
 }  # fmt: skip
 SIDES = "['main-6', 'main-5'], ['fuse-6', 'fuse-7']"  # of what compares
 FURTHER = {"last": "20", "floor": "0.03", "fdr": "0.05", "across": "false"}  # arguments of its steps

@@ -46,7 +46,9 @@ ARGUMENTS = {
     "environment_differences": "['main-6', 'main-5'], ['fuse-4', 'main-2']",
     "run_repeats": "'main-8'",
     "step_bins": "['steps-A']",
-    "line_time_sides": "['main-8'], ['fuse-8']",
+    "trace_parts": "['trace-1', 'trace-2']",
+    "trace_part_sides": "['trace-1'], ['trace-2']",
+    "time_part_sides": "['main-8'], ['fuse-8']",
     "suite_shifts": "['main-8', 'main-7']",
 }
 DERIVED = [view for view in (sql.tables() | sql.views()).values() if view.columns]

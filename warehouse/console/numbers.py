@@ -91,6 +91,11 @@ def amount(value: float | None, unit: str | None) -> str:
     return f"{_trimmed(text)} {name}"
 
 
+def signed(value: float, unit: str | None) -> str:
+    """A difference with its sign: `+1.5 ms`, `−3 tokens/s`."""
+    return f"{'−' if value < 0 else '+'}{amount(abs(value), unit)}"
+
+
 def interval(low: float | None, high: float | None, unit: str | None) -> str | None:
     """The ends of an interval in one unit, with as many digits as tell them apart: `1.49–1.51 ms`; None without one."""
     if low is None or high is None:

@@ -121,11 +121,11 @@ def test_lines_are_metrics_of_the_case(work: Any, monkeypatch: pytest.MonkeyPatc
     done = CliRunner().invoke(cli, ["measure", "function", "bench_test_lines:waits", *usual], standalone_mode=False)
 
     assert done.return_value == 0, done.output
-    found = stored("SELECT name, file, function, text, n, share > 0.5 FROM line_times ORDER BY share DESC LIMIT 1")
+    found = stored("SELECT name, file, function, text, n, share > 0.5 FROM time_parts ORDER BY share DESC LIMIT 1")
     assert found == [("bench_test_lines:waits", "bench_test_lines.py", "waits", "time.sleep(0.03)", 2, True)], (
         done.stderr
     )
-    assert stored("SELECT round(sum(share), 9) FROM line_times") == [(1.0,)]
+    assert stored("SELECT round(sum(share), 9) FROM time_parts") == [(1.0,)]
 
 
 def test_the_place_of_a_line_is_kept_whole() -> None:

@@ -98,6 +98,75 @@ def test_equal_sides_differ_in_nothing() -> None:
     assert len([*cells(found, everything=True)]) == 4
 
 
+def stepped(
+    run_id: str, each_ns: int, kind: str, parts: Mapping[tuple[str, float], list[float]], slowdown: float
+) -> list[Any]:
+    """A run of a model: samples, and shares of operators or kernels by name and calls."""
+    it = case("net", run=run_id, suite="builtin", backend="eager")
+    return [
+        run(run_id, run_id), it, outcome(it), *(timing(it, each_ns + wobble) for wobble in range(8)),
+        metric(it, "profiler_slowdown", slowdown, unit="ratio"),
+        *(
+            metric(it, f"{kind}_part", share, unit="ratio", original_value=json.dumps({"function": name, "calls": calls}))
+            for (name, calls), shares in parts.items() for share in shares
+        ),
+    ]  # fmt: skip
+
+
+def test_a_gelu_in_float64_is_named_with_its_casts() -> None:
+    """Operators add up to the difference; one that only one side runs is shown, and is none below 0; the scale is said."""
+    base = {("addmm", 2.0): [0.80, 0.81], ("gelu", 1.0): [0.10, 0.10], ("", 0.0): [0.10, 0.09]}
+    slow = {
+        ("addmm", 2.0): [0.60, 0.61],
+        ("gelu", 1.0): [0.30, 0.29],
+        ("_to_copy", 2.0): [0.01, 0.01],
+        ("", 0.0): [0.09, 0.09],
+    }
+    warehouse = Builder().add(
+        *stepped("base", 100_000, "operator", base, 1.25), *stepped("candidate", 130_000, "operator", slow, 1.6)
+    )
+    found = why(warehouse, SIDES, "net")
+
+    assert total(found) == found.whole.difference
+    assert [part.name for part in folded(found.parts) if part.is_beyond_noise] == ["gelu", "_to_copy"]
+    copied = next(part for part in found.parts if part.name == "_to_copy")
+    assert copied.difference == pytest.approx(1_300, rel=1e-3) and copied.low == 0
+    assert found.unattributed.low is not None and found.unattributed.low < 0 < (found.unattributed.high or 0)
+    assert "here × 0.80 and × 0.62" in found.notes[0]
+
+
+def test_an_operators_interval_has_what_the_profiler_may_add_to_each_call() -> None:
+    """A small operator that is called often is the one that a profiler slows."""
+    shares = {("small", 9.0): [0.5, 0.5], ("large", 1.0): [0.5, 0.5], ("", 0.0): [0.0, 0.0]}
+    widths = {}
+    for slowdown in (1.0, 2.0):
+        warehouse = Builder().add(*stepped("base", 100_000, "operator", shares, 1.0))
+        warehouse.add(*stepped("candidate", 100_000, "operator", shares, slowdown))
+        widths[slowdown] = [
+            part.high - part.low for part in why(warehouse, SIDES, "net").parts if part.high and part.low
+        ]
+
+    # proportional: 50 % of 100 µs; the same at each call: 50 % of 200 µs − 9/10 of the 100 µs that it adds
+    assert [0.5 * math.sqrt(b * b - a * a) for a, b in zip(widths[1.0], widths[2.0], strict=True)] == pytest.approx(
+        [40_000] * 2, rel=1e-3
+    )
+
+
+def test_kernels_keep_their_times_and_idle_is_the_rest() -> None:
+    """However much the profiler slows the host that launches them."""
+    base = {("gemm", 1.0): [0.4, 0.4], ("", 0.0): [0.6, 0.6]}
+    slow = {("gemm", 1.0): [0.45, 0.45], ("", 0.0): [0.55, 0.55]}
+    warehouse = Builder().add(
+        *stepped("base", 100_000, "kernel", base, 2.0), *stepped("candidate", 120_000, "kernel", slow, 2.0)
+    )
+    found = why(warehouse, SIDES, "net")
+
+    parts = {part.name: (part.base, part.candidate) for part in found.parts}
+    assert parts["gemm"] == (pytest.approx(80_000, rel=1e-3), pytest.approx(108_000, rel=1e-3))
+    assert parts["idle: no kernel ran"] == (pytest.approx(20_000, rel=1e-3), pytest.approx(12_000, rel=1e-3))
+    assert total(found) == found.whole.difference and found.unattributed.difference == pytest.approx(0, abs=1e-6)
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 4000), st.floats(1, 50), st.floats(1, 50)), min_size=8, max_size=40),
     st.integers(0, 3),

@@ -1,0 +1,131 @@
+"""Traces of two sides: operators and kernels by their time, instead of a case for each shape and grid."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...warehouse.console.numbers import amount, counted, signed
+from ...warehouse.console.tables import escape
+from ...warehouse.errors import NothingToShow
+from ..comparison.sides import Side
+from ..question import PeopleTable, Reply
+from .parts import MOST_ROWS, Decomposition, DifferencePart, decomposed, part_of, readable
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+Row = dict[str, Any]
+FORMATS = ("torch-trace", "nsight-systems")
+HEADINGS = ("kind", "operator or kernel", "base", "candidate", "difference", "calls")
+_SOURCES = "SELECT run_id, source FROM runs WHERE list_contains(?::VARCHAR[], run_id)"
+_PARTS = "FROM trace_part_sides(?, ?)"
+_REJECTED = "SELECT run_id, count(*) FROM rejects WHERE list_contains(?::VARCHAR[], run_id) GROUP BY run_id"
+_GPUS = (
+    "SELECT DISTINCT gpus FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
+)
+OWNERS = {True: "GPU", False: "host"}
+
+
+def are_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> bool:
+    """True if every run of both sides is a trace of operators or kernels."""
+    runs = [run for side in sides for run in side.runs]
+    return all(source in FORMATS for _, source in warehouse.rows(_SOURCES, [runs]))
+
+
+def trace_rows(warehouse: "Warehouse", sides: tuple[Side, Side]) -> list[Row]:
+    """The rows of `trace_part_sides`.
+
+    Raises:
+        NothingToShow: Neither side has a span.
+    """
+    rows = warehouse.dicts(_PARTS, [list(side.runs) for side in sides])
+    if not rows:
+        raise NothingToShow(
+            f"neither {sides[0].name} nor {sides[1].name} has an operator or kernel with a time and a moment"
+        )
+    return rows
+
+
+def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everything: bool) -> Reply[list[Row]]:
+    """Operators and kernels of both, the largest difference first."""
+    rows = trace_rows(warehouse, sides)
+    shown = rows if everything else [row for row in rows[:MOST_ROWS] if row["difference_ns"]]
+    return Reply(
+        result=rows,
+        columns=list(rows[0]),
+        rows=rows,
+        table=lambda: PeopleTable(HEADINGS, [*_cells(shown)], spare=("calls",)),
+        sentences=lambda: [*_sums(rows), *_rest(rows[len(shown) :]), *doubts(warehouse, sides, rows)],
+        headings_alone=False,
+    )
+
+
+def why_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decomposition:
+    """The time of the GPU if both sides have any, else that of operators on the host, in parts that add up to its difference."""
+    rows = trace_rows(warehouse, sides)
+    on_gpu = all(any(row["device"] and row[f"{side}_calls"] for row in rows) for side in ("base", "candidate"))
+    parts = [
+        part_of(name_of(row), row["base_ns"], row["candidate_ns"], None) for row in rows if row["device"] == on_gpu
+    ]
+    ends = [math.fsum(getattr(part, side) for part in parts) for side in ("base", "candidate")]
+    called = "time of the GPU" if on_gpu else "operators on the host"
+    whole = DifferencePart(called, *ends, ends[1] - ends[0], None, None)
+    how = (
+        "kernels: the common time of two that overlap counts for the one that began first; idle: gaps between kernels"
+        if on_gpu
+        else "operators: their time without that of the operators within them, all threads together"
+    )
+    one_each = "a trace is one recording of each side: no interval is known"
+    return decomposed("ns", whole, parts, error=0.0, notes=[how, one_each, *doubts(warehouse, sides, rows)])
+
+
+def name_of(row: Row) -> str:
+    """What a part is called: copies, fills and gaps say what they are."""
+    return str(row["name"] if row["kind"] in ("kernel", "cpu_op") else f"{row['kind']}: {row['name']}")
+
+
+def _cells(rows: Sequence[Row]) -> Iterator[list[str]]:
+    for row in rows:
+        calls = [f"{row[f'{side}_calls']:,.0f}" for side in ("base", "candidate")]
+        yield [
+            escape(row["kind"]), escape(readable(row["name"])), amount(row["base_ns"], "ns"), amount(row["candidate_ns"], "ns"),
+            signed(row["difference_ns"], "ns"), calls[0] if calls[0] == calls[1] else " → ".join(calls),
+        ]  # fmt: skip
+
+
+def _sums(rows: Sequence[Row]) -> Iterator[str]:
+    """The whole of each owner of time, which its rows add up to."""
+    if not any(row["difference_ns"] for row in rows):
+        yield "nothing differs"
+    for device in (True, False):
+        own = [row for row in rows if row["device"] == device]
+        if not own:
+            continue
+        base, candidate = (math.fsum(row[f"{side}_ns"] for row in own) for side in ("base", "candidate"))
+        idle = [row for row in own if row["kind"] == "idle"]
+        parts = f", of which idle {signed(idle[0]['difference_ns'], 'ns')}" if idle else ""
+        yield (
+            f"{OWNERS[device]}: {amount(base, 'ns')} in the base, {amount(candidate, 'ns')} in the candidate:"
+            f" {signed(candidate - base, 'ns')}{parts}; its rows add up to this"
+        )
+
+
+def _rest(rows: Sequence[Row]) -> Iterator[str]:
+    if rows:
+        rest = math.fsum(row["difference_ns"] for row in rows)
+        yield f"{counted(len(rows), 'other row')}, together {signed(rest, 'ns')}; show them with --all"
+
+
+def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]) -> Iterator[str]:
+    """What the traces lack, and in what else than time they differ."""
+    kernels = [any(row["device"] and row[f"{side}_calls"] for row in rows) for side in ("base", "candidate")]
+    if kernels[0] != kernels[1]:
+        without = sides[kernels.index(False)].name
+        yield f"{without} has no kernels of a GPU: what both sides have is compared on the host"
+    for side in sides:
+        if rejected := sum(count for _, count in warehouse.rows(_REJECTED, [list(side.runs)])):
+            yield f"{side.name}: {counted(rejected, 'record')} could not be read, as of a truncated trace: its times fall short"
+    gpus = [{tuple(names or ()) for (names,) in warehouse.rows(_GPUS, [list(side.runs)])} for side in sides]
+    if all(gpus) and gpus[0] != gpus[1]:
+        names = [" and ".join(sorted({name for each in found for name in each})) or "none" for found in gpus]
+        yield f"the traces are of different GPUs: {escape(names[0])}; {escape(names[1])}"

@@ -1,0 +1,154 @@
+"""Traces compared as traces: operators and kernels by time, gaps as a part, overlap once."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.cli import cli
+from bench.query.why.parts import LONGEST_NAME, readable
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...builders import Builder, case, metric, run, timing
+
+Span = tuple[str, str, float, float]  # category, name, start and duration in µs
+STEP: list[Span] = [
+    ("cpu_op", "aten::linear", 0, 10), ("cpu_op", "aten::addmm", 1, 8), ("cuda_runtime", "cudaLaunchKernel", 5, 2),
+    ("cpu_op", "aten::gelu", 10, 3), ("kernel", "gemm", 20, 30), ("kernel", "gelu", 40, 20), ("kernel", "gelu", 90, 10),
+]  # fmt: skip
+
+
+def trace(path: Path, spans: list[Span], gpu: str = "H200", **args: Any) -> str:
+    """A file as torch.profiler writes it; kernels run on device 0, in a stream each."""
+    events = [
+        {"ph": "X", "cat": kind, "name": name, "pid": 1, "tid": 1, "ts": 1e6 + start, "dur": took,
+         "args": {"device": 0, "stream": number, **args} if kind == "kernel" else {}}
+        for number, (kind, name, start, took) in enumerate(spans)
+    ]  # fmt: skip
+    about = {"schemaVersion": 1, "deviceProperties": [{"name": gpu}], "cuda_runtime_version": 1}
+    path.write_text(json.dumps({**about, "traceEvents": events}))
+    return str(path)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """A command in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_STORE", raising=False)
+    return lambda *words: CliRunner().invoke(cli, list(words), standalone_mode=False)
+
+
+def test_kernels_and_gaps_add_up_to_the_time_of_the_gpu(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """Of two that overlap the common time counts once; grids are no cases."""
+    slower = [*STEP[:4], ("kernel", "gemm", 20, 30), ("kernel", "gelu", 40, 45), ("kernel", "gelu", 90, 10)]
+    sides = trace(tmp_path / "a.json", STEP, grid=[1, 1, 1]), trace(tmp_path / "b.json", slower, grid=[2, 1, 1])
+    (found,) = json.loads(bench("why", *sides, "--format", "json").stdout)
+
+    parts = {part["name"]: (part["base"], part["candidate"]) for part in found["parts"]}
+    assert parts == {"gemm": (30_000, 30_000), "gelu": (20_000, 45_000), "idle: no kernel ran": (30_000, 5_000)}
+    assert (found["base"], found["candidate"], found["unattributed"]["difference"]) == (80_000, 80_000, 0)
+
+
+def test_operators_have_the_time_that_is_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """Without that of what they call; traces without kernels are compared on the host, and this is said."""
+    slower = [(kind, name, start, 5 if name == "aten::gelu" else took) for kind, name, start, took in STEP[:4]]
+    sides = trace(tmp_path / "a.json", STEP), trace(tmp_path / "b.json", slower)
+    done = bench("why", *sides, "--format", "json")
+    (found,) = json.loads(done.stdout)
+
+    assert {part["name"]: part["base"] for part in found["parts"]} == {
+        "aten::linear": 2_000, "aten::addmm": 6_000, "cuda_runtime: cudaLaunchKernel": 2_000, "aten::gelu": 3_000,
+    }  # fmt: skip
+    assert found["parts"][0]["name"] == "aten::gelu" and found["difference"] == 2_000
+    assert found["notes"][2] == "b.json has no kernels of a GPU: what both sides have is compared on the host"
+
+
+def test_a_comparison_of_traces_has_a_row_an_operator(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """The largest difference first, 50 at most; what differs in nothing is one sentence."""
+    many = [("kernel", f"k{number}", 100.0 * number, 5.0) for number in range(80)]
+    slower = [(kind, name, start, took + number / 10) for number, (kind, name, start, took) in enumerate(many)]
+    sides = trace(tmp_path / "a.json", many), trace(tmp_path / "b.json", slower)
+
+    done = bench("compare", *sides)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 52 and [line.split()[1] for line in lines[2:5]] == ["no", "k79", "k78"]
+    assert "GPU: 7.905 ms in the base, 7.913 ms in the candidate: +7.9 µs, of which idle −308.1 µs" in done.stderr
+    assert "31 other rows, together +" in done.stderr
+    assert len(bench("compare", *sides, "--all").stdout.splitlines()) == 83
+    assert [row["name"] for row in json.loads(bench("compare", *sides, "--format", "json").stdout)][1] == "k79"
+    assert "verdict" in bench("compare", *sides, "--metrics", "latency", "--all").stdout.splitlines()[0]
+
+
+def test_equal_traces_differ_in_nothing(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """However late the recording began."""
+    later = [(kind, name, start + 77, took) for kind, name, start, took in STEP]
+    sides = trace(tmp_path / "a.json", STEP), trace(tmp_path / "b.json", later)
+
+    done = bench("compare", *sides)
+    assert done.stdout.strip() == "nothing differs" or not done.stdout.strip()
+    assert "nothing differs" in done.stderr
+
+
+def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """In a sentence each, with what can still be attributed."""
+    sides = trace(tmp_path / "a.json", STEP), trace(tmp_path / "b.json", STEP, gpu="A100 \x1b[2J")
+    text = Path(sides[1]).read_text()
+    end = text.rindex('{"ph"')
+    Path(sides[1]).write_text(text[: end + 40])
+    Path(sides[0]).write_text(text.replace("A100", "H200"))
+
+    done = bench("compare", *sides)
+    assert done.exit_code == 0 and "kernel  gelu" in done.stdout
+    assert "b.json: 2 records could not be read, as of a truncated trace: its times fall short" in done.stderr
+    assert "\x1b" not in done.output
+
+    other = trace(tmp_path / "c.json", STEP, gpu="A100 \x1b[2J")
+    done = bench("compare", trace(tmp_path / "a.json", STEP), other)
+    assert "the traces are of different GPUs: H200; A100" in done.stderr and "\x1b" not in done.output
+
+
+def test_a_file_without_spans_has_nothing_to_show(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """No traceback."""
+    sides = trace(tmp_path / "a.json", []), trace(tmp_path / "b.json", [], gpu="x")
+
+    assert "an operator or kernel" in str(bench("compare", *sides).exception or bench("why", *sides).exception)
+
+
+@st.composite
+def calls(draw: st.DrawFn, start: int = 0, end: int = 400, depth: int = 0) -> list[tuple[int, int]]:
+    """Spans that lie within each other or apart: start and length."""
+    found = []
+    while start < end and draw(st.booleans()):
+        begin = draw(st.integers(start, end))
+        length = draw(st.integers(0, end - begin))
+        found.append((begin, length))
+        if depth < 3:
+            found += draw(calls(begin, begin + length, depth + 1))
+        start = begin + length
+    return found
+
+
+@given(calls())
+def test_own_times_add_up_to_the_time_of_the_outermost(spans: list[tuple[int, int]]) -> None:
+    """Whatever begins or ends together."""
+    warehouse = Builder().add(run("t", "t", source="torch-trace"))
+    for line, (start, length) in enumerate(spans, 1):
+        of = case(f"op{line}", "t", suite="cpu_op")
+        fields = json.dumps({"ts": start, "pid": 1, "tid": 1})
+        warehouse.add(
+            of, timing(of, length * 1000, line=line), metric(of, "fields", None, line=line, original_value=fields)
+        )
+    covered = {moment for start, length in spans for moment in range(start, start + length)}
+
+    rows = warehouse.rows("SELECT own_ns FROM trace_parts(['t'])")
+    assert math.fsum(own for (own,) in rows) == 1000 * len(covered)
+
+
+def test_names_of_kernels_are_short_for_people() -> None:
+    """Without the usual namespaces."""
+    assert readable("void at::native::(anonymous namespace)::sum<4>(float)") == "sum<4>(float)"
+    assert len(readable(1000 * "x")) == LONGEST_NAME
