@@ -418,10 +418,15 @@ class Batch:
 
         wanted = schema.arrow_schema(event)
         usual = {each.name: each.default for each in dataclasses.fields(event)}  # type: ignore[arg-type]
+
+        @functools.cache  # most columns are NULL, and share one that is
+        def repeated(value: Any, kind: pa.DataType) -> pa.Array:
+            return pa.repeat(pa.scalar(value, kind), table.num_rows)
+
         columns = [
             table[each.name].cast(each.type)
             if each.name in table.column_names
-            else pa.repeat(pa.scalar(usual[each.name], each.type), table.num_rows)
+            else repeated(usual[each.name], each.type)
             for each in wanted
         ]
         self._tables[event].append(pa.table(columns, schema=wanted))

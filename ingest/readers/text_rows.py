@@ -280,16 +280,16 @@ class _Splitter:
             lone = lines.bytes_of == RETURN
             lone[:-1] &= lines.bytes_of[1:] != FEED
             is_odd[lines.of_bytes(lone)] = True
-        separators = np.bincount(lines.of_bytes(lines.bytes_of == ord(self._separator)), minlength=len(lines.ends))
-        wrong = separators != len(self._names) - 1
+        so_far = np.searchsorted(np.flatnonzero(lines.bytes_of == ord(self._separator)), lines.ends)
+        wrong = np.diff(so_far, prepend=0) != len(self._names) - 1
         if b'"' in data:
             self._judge_quoted(lines, is_odd, wrong)
         is_odd |= wrong
         if len(self._names) == 1:  # nothing but blanks may be a blank line
             is_odd |= pc.equal(pc.utf8_trim_whitespace(lines.array), "").to_numpy(zero_copy_only=False)
-        return _rows_of_lines(
-            lines, is_odd, first, self._names, functools.partial(self._columns, is_quoted=b'"' in data), self.read
-        )
+        has_blanks = not data.isascii() or b" " in data or b"\t" in data  # other white space makes a row odd
+        columns_of = functools.partial(self._columns, is_quoted=b'"' in data, has_blanks=has_blanks)
+        return _rows_of_lines(lines, is_odd, first, self._names, columns_of, self.read)
 
     def _judge_quoted(self, lines: BlockLines, is_odd: "np.ndarray[Any, Any]", wrong: "np.ndarray[Any, Any]") -> None:
         """Find which lines with quotes are plain: whole cells in quotes, all of them on one line."""
@@ -307,7 +307,7 @@ class _Splitter:
             fits = pc.match_substring_regex(lines.array.take(pa.array(judged)), self._quoted)
             wrong[judged] = ~fits.to_numpy(zero_copy_only=False)
 
-    def _columns(self, chosen: "pa.StringArray", *, is_quoted: bool) -> "dict[str, pa.Array]":
+    def _columns(self, chosen: "pa.StringArray", *, is_quoted: bool, has_blanks: bool) -> "dict[str, pa.Array]":
         """The cells of plain lines; those of a column without a name are left out."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -327,14 +327,14 @@ class _Splitter:
                 ignore_empty_lines=False,
             ),
             pc_csv.ConvertOptions(
-                column_types=dict.fromkeys(keys, pa.string()), check_utf8=False, strings_can_be_null=False
+                column_types=dict.fromkeys(keys, pa.string()), check_utf8=False, strings_can_be_null=True, null_values=[""]
             ),
         )  # fmt: skip
-        columns = {}
-        for key, name in zip(keys, self._names, strict=True):
-            if name:
-                cells = pc.utf8_trim_whitespace(table[key])
-                columns[key] = pc.if_else(pc.equal(cells, ""), None, cells)
+        columns = {key: table[key] for key, name in zip(keys, self._names, strict=True) if name}
+        if has_blanks:
+            for key, cells in columns.items():
+                trimmed = pc.utf8_trim_whitespace(cells)
+                columns[key] = pc.if_else(pc.equal(trimmed, ""), None, trimmed)
         return columns
 
 

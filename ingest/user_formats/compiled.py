@@ -46,13 +46,17 @@ from .row_sql import (
     value_steps,
     whole,
 )
+from .sample_numbers import PLACE, SampleNumbers, in_order
 
 if TYPE_CHECKING:
     import duckdb
+    import numpy as np
+    import pyarrow as pa
 
     from .mapped import RowReader
 
 TOKEN_BITS = 32  # of the number of a sample within its cell of an odd row; above them stands which cell that is
+TAKEN = ("line", "ord", *PLACE, "n")  # what is said of the samples of a cell of an odd row
 MOST_NAMES = 400  # columns of JSON lines; with more, rows are read one by one
 CONTROL = r"[\x00-\x1f]"
 TRAILING_COMMA = r",\s*[\]}]"
@@ -82,7 +86,7 @@ class CompiledMapping:
         self._chosen: dict[str, Chosen] = {}
         self._values = [(value, True) for value in self._mapping.values]
         self._values += [(measured_value(column), False) for column in reader.no_axes.measured]
-        self._is_first, self._is_last = True, False  # block
+        self._is_last = False  # block
         self._has_odd = False
         self._plain_runs: tuple[list[int], list[Chosen]] | None = None  # of the block: lines and runs of its plain rows
         self._last_odd: tuple[int, Chosen | None] = (0, None)  # line and run of the odd row read last
@@ -91,7 +95,7 @@ class CompiledMapping:
         """Add all rows. With `by_time` rows more than PAUSE_S apart belong to different runs."""
         with contextlib.closing(self._results.part.cursor()) as connection:
             self._connection = connection
-            self._execute("CREATE TEMP TABLE counts (run_id VARCHAR, case_id VARCHAR, key VARCHAR, n BIGINT)")
+            self._numbers_so_far = SampleNumbers(connection)
             self._execute("CREATE TEMP TABLE announced (run_id VARCHAR, case_id VARCHAR)")
             if by_time:
                 self._reader.runs.starts = self._find_starts()
@@ -218,7 +222,7 @@ class CompiledMapping:
         table = rows.table.append_column("i", pa.array(range(rows.table.num_rows), pa.int64()))
         self._connection.register("block", table)
         if rows.names is not None:
-            self._execute("CREATE OR REPLACE TEMP VIEW cells AS SELECT *, false AS is_odd FROM block")
+            self._view("cells", "SELECT *, false AS is_odd FROM block")
             return TextColumns(rows.names, is_json=False)
         names, is_odd = self._names_of_json()
         paths = ", ".join(literal(pointer(name.split(".") if name in self._dotted else [name])) for name in names)
@@ -295,10 +299,8 @@ class CompiledMapping:
         collected = self._read_odd(odd)
         self._announce(collected)
         self._count_without_rows(collected)
-        self._number(collected)
-        self._add_events()
+        self._add_events(collected)
         self._connection.unregister("block")
-        self._is_first = False
 
     def _spare(self, columns: TextColumns) -> list[str]:
         """The columns that the mapping does not name."""
@@ -349,7 +351,7 @@ class CompiledMapping:
             "key": case_key(columns, case_names(self._mapping, parameters)), "fields": fields, "moment": when,
             **{name: columns.text(self._mapping.fields.get(name)) for name in ("status", "reason")},
         }  # fmt: skip
-        self._table(
+        self._view(
             "said",
             f"""
             WITH numbers AS (SELECT {", ".join(["*", *(step.number for step in steps)])} FROM cells),
@@ -367,26 +369,28 @@ class CompiledMapping:
         odd += [f"regexp_matches(lower(s.fields), {literal(alternatives(hints))})"] * bool(
             hints and self._reader.no_axes.labels
         )
-        run, runs = f"{literal(self._results.part.run_id)} AS run_id, false AS is_known, false AS has_bad_moment", ""
+        run, runs = "", ""
+        of_all = f", {literal(self._results.part.run_id)} AS run_id, false AS is_known, false AS has_bad_moment"
         if self._parts_runs:
             self._moments(columns)
             known = ", ".join(literal(run_id) for run_id, is_known in self._chosen.values() if is_known) or "NULL"
             self._register(
                 "runs_of_rows", {"run_key": list(self._chosen), "run_id": [run for run, _ in self._chosen.values()]}
             )
-            run = f"r.run_id, coalesce(r.run_id IN ({known}), false) AS is_known, m.odd AS has_bad_moment"
+            of_all, run = "", f", r.run_id, coalesce(r.run_id IN ({known}), false) AS is_known, m.odd AS has_bad_moment"
             runs = "JOIN moments m USING (i) LEFT JOIN runs_of_rows r ON r.run_key = m.run_key"
             odd += ["m.odd", "r.run_id IS NULL"]
         self._table(
-            "rows",
+            "own_rows",
             f"""
             SELECT s.* EXCLUDE (key) REPLACE ({both(odd, "OR")} AS odd, {status} AS status, {reason} AS reason),
-                s.status AS said_status, c.rowid AS case_no, c.case_id, {run}
+                s.status AS said_status, c.rowid AS case_no, c.case_id{run}
             FROM said s LEFT JOIN cases c ON c.key = s.key {statuses} {reasons} {runs}
         """,
         )
+        self._view("rows", f"SELECT *{of_all} FROM own_rows")  # what is the same in all rows is not kept for each
         numbers = [self._numbers(index, value) for index, (value, _) in enumerate(self._values)]
-        self._execute(f"CREATE OR REPLACE TEMP VIEW measured AS {' UNION ALL '.join(numbers) or EMPTY}")
+        self._view("measured", " UNION ALL ".join(numbers) or EMPTY)
         self._table("odd", "SELECT i FROM rows WHERE odd UNION SELECT i FROM measured WHERE odd")
         ((self._has_odd,),) = self._execute("SELECT count(*) > 0 FROM odd").fetchall()
 
@@ -398,6 +402,9 @@ class CompiledMapping:
 
     def _table(self, name: str, query: str) -> None:
         self._execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def _view(self, name: str, query: str) -> None:
+        self._execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
 
     def _translated(self, column: str, translate: Callable[[str], str]) -> tuple[str, str]:
         """The expression of a column's texts in other words, and the join that it needs."""
@@ -423,7 +430,7 @@ class CompiledMapping:
     def _units(self, index: int, value: Value) -> tuple[dict[str, str], str]:
         """Expressions of what the unit of a value means, its own behind the number or that of the mapping; and their join."""
         said = f"unit{index}" if "unit" in value.about else NOTHING
-        found = self._execute(f"SELECT DISTINCT {said}, own{index} FROM said WHERE x{index} IS NOT NULL").fetchall()
+        found = self._execute(f"SELECT DISTINCT {said}, own{index} FROM rows WHERE x{index} IS NOT NULL").fetchall()
         rows = []
         for unit, own in found or [(None, None)]:
             name, original = unit_of(own).name, unit if own is None else own
@@ -539,13 +546,10 @@ class CompiledMapping:
 
     def _announce(self, collected: "OddEvents") -> None:
         """Add the cases that are new, by the first of their rows."""
-        self._table(
-            "first_rows",
-            f"""
-            SELECT f.*, c.case_id FROM (SELECT run_id, case_no, min(line) AS line FROM rows WHERE {self._plain} GROUP BY ALL) f
-            JOIN cases c ON c.rowid = f.case_no
-        """,
+        select = (
+            "SELECT run_id, case_id, min(line) AS line, arg_min(case_no, line) AS case_no"  # 8 and 8.0 are one case
         )
+        self._table("first_rows", f"{select} FROM rows WHERE {self._plain} GROUP BY run_id, case_id")
         self._execute("DELETE FROM first_rows f USING announced a WHERE a.run_id = f.run_id AND a.case_id = f.case_id")
         self._first_odd = {}
         if collected.cases:
@@ -568,10 +572,8 @@ class CompiledMapping:
             )
             self._execute("INSERT INTO announced FROM odd_cases")
         axes = ", ".join(f"c.{name}" for name in ("name", *AXES, "backend", *COUNTS, "parameters", "work_hash"))
-        self._add(
-            CaseRecord,
-            f"SELECT f.run_id, f.case_id, {axes}, f.line FROM first_rows f JOIN cases c ON c.rowid = f.case_no ORDER BY f.line",
-        )
+        found = f"SELECT f.run_id, f.case_id, {axes}, f.line FROM first_rows f JOIN cases c ON c.rowid = f.case_no"
+        self._add(CaseRecord, in_order(self._connection.sql(found).to_arrow_table(), "line"))
         self._execute("INSERT INTO announced SELECT run_id, case_id FROM first_rows")
 
     def _count_without_rows(self, collected: "OddEvents") -> None:
@@ -593,98 +595,90 @@ class CompiledMapping:
             return "i IN (SELECT i FROM measured)"
         return both([f"x{index} IS NOT NULL" for index in range(len(self._values))], "OR")
 
-    def _add(self, event: type[Event], query: str) -> None:
-        """Add the rows of a query."""
+    def _add(self, event: type[Event], table: "pa.Table") -> None:
+        """Add the rows of a table."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        table = self._connection.sql(query).to_arrow_table()
-        if table.num_rows:
-            source = pa.repeat(self._results.part.source_id, table.num_rows)
-            self._results.batch.add_table(event, table.append_column("source_id", source))
+        if not table.num_rows:
+            return
+        table = table.select([field.name for field in event.fields() if field.name in table.column_names])
+        if "metric" in table.column_names:
+            metric = pc.utf8_slice_codeunits(table["metric"], 0, LONGEST_NAME)
+            table = table.set_column(table.schema.get_field_index("metric"), "metric", metric)
+        source = pa.repeat(self._results.part.source_id, table.num_rows)
+        self._results.batch.add_table(event, table.append_column("source_id", source))
 
-    def _number(self, collected: "OddEvents") -> None:
-        """Number the samples within run, case and metric, in the table `numbered`; add those of odd rows, numbered with them."""
-        key = "metric || ' ' || coalesce(phase, 'None') AS key"
-        plain = f"SELECT i, ord, line, run_id, case_no, case_id, {key}, 1 AS n, NULL::BIGINT AS token FROM measured " \
-                f"WHERE NOT is_total AND {self._plain}"  # fmt: skip
-        is_alone = (
-            len(self._values) == 1
-            and not self._parts_runs
-            and not {"metric", "phase", "unit"} & self._values[0][0].about.keys()
-        )
-        if is_alone and self._is_first and not collected.taken:  # few and short columns are sorted faster
-            plain = f"SELECT i, ord, i AS line, case_no, 1 AS n FROM measured WHERE NOT is_total AND {self._plain}"
-            within, before = "case_no", ""
-        else:
-            within, before = "run_id, case_id, key", "LEFT JOIN counts c USING (run_id, case_id, key)"
-        if collected.taken:
-            names = ("line", "ord", "run_id", "case_id", "key", "n")
-            self._register(
-                "taken", {name: [str(row[place]) for row in collected.taken] for place, name in enumerate(names)}
-            )
-            plain += """
-                UNION ALL BY NAME
-                SELECT line::BIGINT AS line, ord::BIGINT AS ord, run_id, case_id, key, n::BIGINT AS n, rowid AS token FROM taken
-            """
-        self._table(
-            "numbered",
-            f"""
-            SELECT s.*, {"coalesce(c.n, 0)" if before else "0"} - s.n
-                + sum(s.n) OVER (PARTITION BY {within} ORDER BY line, ord) AS sample
-            FROM ({plain}) s {before}
-        """,
-        )
-        firsts = (
-            self._execute("SELECT token, sample FROM numbered WHERE token IS NOT NULL").fetchall()
-            if collected.taken
-            else []
-        )
-        collected.add_to(self._results.batch, dict(firsts))
-        if not self._is_last:
-            self._table(
-                "counts",
-                f"""
-                SELECT run_id, case_id, key, sum(n)::BIGINT AS n FROM (
-                    FROM counts UNION ALL SELECT run_id, case_id, {key}, 1 FROM measured WHERE NOT is_total AND {self._plain}
-                    {"UNION ALL SELECT run_id, case_id, key, n::BIGINT FROM taken" if collected.taken else ""}
-                ) GROUP BY ALL
-            """,
-            )
+    def _add_rows(self, event: type[Event], query: str) -> None:
+        """Add what a query says of the rows that are plain."""
+        found = self._connection.sql(f"{query} AND {self._plain}").to_arrow_table()
+        self._add(event, in_order(found, "line"))
 
-    def _add_events(self) -> None:
-        """Add what the rows say."""
+    def _samples(self) -> "pa.Table":
+        """The numbers of the rows, in order: what each is, and whether it is a sample in whole ns."""
         total = "value * loops"
-        is_timing = (f"coalesce(unit = 'ns' AND {total} >= 0 AND {total} < {LONGEST_NS!r} AND "
+        is_timing = (f"coalesce(NOT is_total AND unit = 'ns' AND {total} >= 0 AND {total} < {LONGEST_NS!r} AND "
                      f"abs(round_even({total}, 0) - {total}) <= {ROUNDING!r} * {total}, false)")  # fmt: skip
-        place = f"m.run_id, m.case_id, left(metric, {LONGEST_NAME}) AS metric, m.line"
-        when = "make_timestamp(moment) AS recorded_at, sample::BIGINT AS sample, coalesce(phase, 'steady') AS phase"
-        number = (
-            "value, unit, better, CASE WHEN is_converted THEN number END AS original_value, "
-            "CASE WHEN is_converted THEN original END AS original_unit, "
-            "CASE WHEN is_converted AND number IS NULL THEN x END AS unwritten"
-        )
-        samples = "FROM numbered JOIN measured m USING (i, ord) WHERE"
-        duration = f"CAST(round_even({total}, 0) AS BIGINT) AS duration_ns"
-        self._add(Timing, f"SELECT {place}, {when}, loops, {duration} {samples} {is_timing} ORDER BY m.line, ord")
-        self._add_metrics(f"SELECT {place}, {when}, {number} {samples} NOT {is_timing} ORDER BY m.line, ord")
-        totals = f"FROM measured m WHERE is_total AND {self._plain} ORDER BY line, ord"
-        self._add_metrics(f"SELECT {place}, phase, statistic, {number} {totals}")
-        of_row = "run_id, case_id, line"
-        fields = f"FROM rows WHERE fields IS NOT NULL AND {self._plain} ORDER BY line"
-        self._add(Metric, f"SELECT {of_row}, 'fields' AS metric, fields AS original_value {fields}")
-        self._add(
+        other = {
+            "value": "value", "unit": "unit", "better": "better",
+            "original_value": "CASE WHEN is_converted THEN number END",
+            "original_unit": "CASE WHEN is_converted THEN original END",
+            "unwritten": "CASE WHEN is_converted AND number IS NULL THEN x END",
+        }  # fmt: skip
+        found = self._connection.sql(f"""
+            SELECT line, ord, run_id, case_id, metric, phase, statistic, is_total, is_timing,
+                make_timestamp(moment) AS recorded_at, loops,
+                CASE WHEN is_timing THEN CAST(round_even({total}, 0) AS BIGINT) END AS duration_ns,
+                {", ".join(f"CASE WHEN NOT is_timing THEN {text} END AS {name}" for name, text in other.items())}
+            FROM (SELECT *, {is_timing} AS is_timing FROM measured WHERE {self._plain})
+        """)
+        return in_order(found.to_arrow_table(), "line", "ord")
+
+    def _add_events(self, collected: "OddEvents") -> None:
+        """Add what the rows say; the samples of odd rows are numbered with the others."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = self._samples()
+        samples, totals = _parted(found, pc.invert(found["is_total"]))
+        samples = samples.append_column("sample", pa.array(self._number(samples, collected)))
+        phase = pc.fill_null(samples["phase"], "steady")
+        samples = samples.set_column(samples.schema.get_field_index("phase"), "phase", phase)
+        timings, metrics = _parted(samples, samples["is_timing"])
+        self._add(Timing, timings)
+        self._add_metrics(metrics)
+        self._add_metrics(totals.drop_columns(["recorded_at"]))
+        fields = "FROM rows WHERE fields IS NOT NULL"
+        self._add_rows(Metric, f"SELECT run_id, case_id, line, 'fields' AS metric, fields AS original_value {fields}")
+        self._add_rows(
             Outcome,
             f"""
-            SELECT {of_row}, coalesce(status, 'ok') AS status, CASE WHEN status IS NOT NULL THEN reason END AS reason
-            FROM rows WHERE {self._plain} AND (status IS NOT NULL OR {self._is_measured}) ORDER BY line
+            SELECT run_id, case_id, line, coalesce(status, 'ok') AS status, CASE WHEN status IS NOT NULL THEN reason END AS reason
+            FROM rows WHERE (status IS NOT NULL OR {self._is_measured})
         """,
         )
 
-    def _add_metrics(self, query: str) -> None:
+    def _number(self, samples: "pa.Table", collected: "OddEvents") -> "np.ndarray[Any, Any]":
+        """The numbers of samples within run, case, metric and phase; those of odd rows are added, numbered with them."""
+        import pyarrow as pa
+
+        if not collected.taken:
+            collected.add_to(self._results.batch, {})
+            return self._numbers_so_far.take(samples, None, is_last=self._is_last)
+        plain = samples.select(TAKEN[:-1])
+        odd = pa.Table.from_pylist(collected.taken, schema=plain.schema.append(pa.field("n", pa.int64())))
+        both = in_order(pa.concat_tables([plain, odd], promote_options="default"), "line", "ord")
+        sizes = both["n"].fill_null(1).to_pylist()
+        numbers = self._numbers_so_far.take(both, sizes, is_last=self._is_last)
+        is_odd = both["n"].is_valid().to_numpy()
+        collected.add_to(self._results.batch, dict(zip(both["ord"].to_numpy()[is_odd], numbers[is_odd], strict=True)))
+        of_plain: np.ndarray[Any, Any] = numbers[~is_odd]
+        return of_plain
+
+    def _add_metrics(self, table: "pa.Table") -> None:
         """Add numbers; the text of one that DuckDB writes otherwise than Python is made here."""
         import pyarrow as pa
 
-        table = self._connection.sql(query).to_arrow_table()
         unwritten = table["unwritten"]
         if unwritten.null_count < len(unwritten):
             texts = table["original_value"].to_pylist()
@@ -693,9 +687,7 @@ class CompiledMapping:
             table = table.set_column(
                 table.schema.get_field_index("original_value"), "original_value", pa.array(texts, pa.string())
             )
-        if table.num_rows:
-            source = pa.repeat(self._results.part.source_id, table.num_rows)
-            self._results.batch.add_table(Metric, table.drop_columns(["unwritten"]).append_column("source_id", source))
+        self._add(Metric, table)
 
 
 class OddEvents:
@@ -704,7 +696,7 @@ class OddEvents:
     def __init__(self, reader: "RowReader") -> None:
         self.line = 0  # of the row that is being read
         self.cases: dict[tuple[str, str], CaseRecord] = {}
-        self.taken: list[tuple[int, int, str, str, str, int]] = []  # line, order, run, case, metric, how many samples
+        self.taken: list[dict[str, Any]] = []  # cells of TAKEN
         self._reader = reader
         self._events: list[Event] = []
         self._rows: list[tuple[type[Event], Mapping[str, Any], int]] = []
@@ -734,8 +726,9 @@ class OddEvents:
         finally:
             self._reader.number = usual
 
-    def _take(self, place: tuple[str, str, str], count: int) -> int:
-        self.taken.append((self.line, len(self.taken), *place, count))
+    def _take(self, place: tuple[str | None, ...], count: int) -> int:
+        cells = (self.line, len(self.taken), *place, count)
+        self.taken.append(dict(zip(TAKEN, cells, strict=True)))
         return len(self.taken) - 1 << TOKEN_BITS
 
     def add_to(self, batch: Any, firsts: Mapping[int, int]) -> None:
@@ -749,6 +742,16 @@ class OddEvents:
             first = int(columns["sample"][0])
             moved = columns["sample"] - first + int(firsts[first >> TOKEN_BITS])
             batch.add_rows(kind, {**columns, "sample": moved}, count)
+
+
+def _parted(table: "pa.Table", chosen: "pa.ChunkedArray") -> "tuple[pa.Table, pa.Table]":
+    """The rows that are chosen, and the others; mostly one of them is all."""
+    import pyarrow.compute as pc
+
+    count = pc.sum(chosen).as_py() or 0
+    if count == table.num_rows:
+        return table, table.slice(0, 0)
+    return table.filter(chosen), table.filter(pc.invert(chosen))
 
 
 def _prefixes(name: str, *, dotted: bool) -> list[str]:

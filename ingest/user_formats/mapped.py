@@ -163,17 +163,19 @@ class RowReader:
     odd: FirstSeen = field(default_factory=FirstSeen)  # statuses nobody knows
     has_status: bool = False  # any row
     is_ordered: bool = True  # whether all rows have the same columns, in the same order
-    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # samples so far, by run, case and metric
+    counts: Counter[tuple[str | None, ...]] = field(
+        default_factory=Counter
+    )  # samples so far, by run, case, metric and phase
 
     runs: RunsOfRows = field(init=False)
-    number: Callable[[tuple[str, str, str], int], int] = field(init=False)  # of the first of so many new samples
+    number: Callable[[tuple[str | None, ...], int], int] = field(init=False)  # of the first of so many new samples
 
     def __post_init__(self) -> None:
         self.number = self._number
         self.used = set(self.mapping.columns)
         self.runs = RunsOfRows(self.mapping)
 
-    def _number(self, place: tuple[str, str, str], count: int) -> int:
+    def _number(self, place: tuple[str | None, ...], count: int) -> int:
         first = self.counts[place]
         self.counts[place] += count
         return first
@@ -322,7 +324,7 @@ class RowReader:
             return
         if unit_of(unit).name == "ns" and any((number(each) or 0) < 0 for each in numbers):
             raise BadRecord(f"{value.column} is {show(cell)}, and no duration is negative")
-        place = (self.results.run_id, case.case_id, f"{metric} {about.get('phase')}")
+        place = (self.results.run_id, case.case_id, metric, about.get("phase"))
         term = value.about.get("loops")
         loops = None if term is None else _whole(term, cell_of(term, cells))
         case.samples(

@@ -23,10 +23,17 @@ announced_cases AS (  -- once or twice, by the run and by its worker
     WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id, case_id
 ),
-endings AS (
-    SELECT *
+newest AS (  -- which leaves few rows for the window below: an import has one for each sample
+    SELECT run_id, case_id, kind, max(recorded_at) AS last_time, max(line) AS last_line
     FROM outcomes
     WHERE run_id IN (SELECT run_id FROM _touched) AND case_id IS NOT NULL
+    GROUP BY run_id, case_id, kind
+),
+endings AS (
+    SELECT outcomes.*
+    FROM outcomes
+    JOIN newest USING (run_id, case_id, kind)
+    WHERE recorded_at = last_time OR (last_time IS NULL AND (line = last_line OR last_line IS NULL))
     QUALIFY 1 = row_number() OVER (
         PARTITION BY run_id, case_id, kind ORDER BY recorded_at DESC NULLS LAST, line DESC NULLS LAST, status, reason
     )

@@ -18,6 +18,7 @@ from bench.ingest.user_formats import mapped
 from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.ingest.user_formats.pattern import Pattern
+from bench.warehouse.events import Timing
 from bench.warehouse.log import SPILL
 from bench.warehouse.secrets import without_secrets
 from bench.warehouse.store import Store
@@ -281,6 +282,31 @@ def test_bad_input_is_rejected_with_line_and_reason_and_the_rest_loads(
         (15, 'at is "1/2/2026", which cannot be read as a time'), (17, "blank line"),
     ]  # fmt: skip
     assert found.names == ["good", "utf-8 \xe9", "quoted\nname", "iso", "unix"]
+
+
+def test_samples_of_a_case_that_rows_write_in_two_ways_are_numbered_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of 8 and one of 8.0 are one case: no two of its samples share a number, in one block or in several."""
+    path = tmp_path / "t.csv"
+    path.write_text("m,n,v\n" + "a,8,1\na,8.0,2\nb,8,3\n" * 3)
+    for block_bytes in (1, 1 << 23):
+        monkeypatch.setattr(text_rows, "BLOCK_BYTES", block_bytes)
+        monkeypatch.setattr("bench.ingest.format.BLOCK_BYTES", 24)
+        found = same_by_both(path, ["name=m,value=v,unit=ms,batch_size=n"], monkeypatch)
+
+        samples = [(event.duration_ns, event.sample) for event in found.events if isinstance(event, Timing)]
+        assert sorted(samples) == [
+            (1e6, 0),
+            (1e6, 2),
+            (1e6, 4),
+            (2e6, 1),
+            (2e6, 3),
+            (2e6, 5),
+            (3e6, 0),
+            (3e6, 1),
+            (3e6, 2),
+        ]
 
 
 def test_a_header_that_names_a_column_twice_is_refused(tmp_path: Path) -> None:
