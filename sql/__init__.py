@@ -86,6 +86,11 @@ class View:
         return self.body[self.body.rindex("\nSELECT") + 1 :]
 
     @property
+    def after_first_step(self) -> str:
+        """The query without its first step, for a caller that brings what this gives, under its name."""
+        return "WITH\n" + self.body.partition("),\n")[2]
+
+    @property
     def reads(self) -> set[str]:
         """Names of what it reads from or calls, its own steps left out."""
         names = {table or function for table, function in _READ.findall(self.body)}

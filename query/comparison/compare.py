@@ -102,7 +102,7 @@ def compare(
             fact for fact in environments.differences(warehouse, base.runs, candidate.runs) if fact.kind != "call"
         ],
         captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
-        crossovers=_crossovers(warehouse, {**runs, "across": across}, asked) if _may_cross(rows) else [],
+        crossovers=_crossovers(warehouse, asked) if _may_cross(rows) else [],
         machines=_machines(warehouse, runs),
     )
 
@@ -164,21 +164,20 @@ def compared_rows(
 
 
 def _may_cross(rows: Sequence[Row]) -> bool:
-    """True if there may be a crossover, some cases better, others worse; finding one takes as long as the comparison."""
+    """True if there may be a crossover: some cases are better, others worse."""
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None and row["better"] is not None]
     return len(ratios) >= 3 and min(ratios) < 1 < max(ratios)
 
 
-def _crossovers(warehouse: "Warehouse", arguments: Mapping[str, Any], where: Mapping[str, Sequence[str]]) -> list[Row]:
-    """Those of the cases that were asked for, as far as the columns of a sweep tell."""
+def _crossovers(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> list[Row]:
+    """Those of the cases that were asked for, as far as the columns of a sweep tell, from the table of compared cases."""
     query = (
-        "FROM crossovers($base::VARCHAR[], $candidate::VARCHAR[], across := $across::BOOLEAN)"
-        " ORDER BY metric <> 'latency', metric, phase, suite, name, mode, device, dtype, batch_size, sequence_length, parameters,"
-        " backend, axis"
+        f"FROM ({sql.views()['crossovers'].after_first_step}) ORDER BY metric <> 'latency', metric, phase, suite, name, mode,"
+        " device, dtype, batch_size, sequence_length, parameters, backend, axis"
     )
     return [
         row
-        for row in warehouse.dicts(query, dict(arguments))
+        for row in warehouse.dicts(query)
         if all(
             str(row[column]) in values for column, values in where.items() if column in row and column != row["axis"]
         )

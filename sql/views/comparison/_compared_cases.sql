@@ -10,6 +10,7 @@
 -- since_place  BIGINT   Place of the first of these, or of the candidate's first run where there is none.
 -- good_place   BIGINT   Place of the last run of the base before them; NULL where there is none.
 -- log_shift    DOUBLE   Median effect of all cases of the metric; 0 of fewer than 20 cases.
+-- own_reach    DOUBLE   Half of the 95 % interval of the logarithm of the ratio by the case alone, see `_case_errors`.
 -- base_total   BIGINT   Runs of the base, whatever they measured.
 -- axes: shifts without shift
 WITH
@@ -68,6 +69,6 @@ SELECT
     ) AS reason,
     CASE WHEN base_status IS NULL AND (has_base OR candidate_void) THEN 'ok' ELSE base_status END AS base_status,
     CASE WHEN candidate_status IS NULL AND (has_candidate OR base_void) THEN 'ok' ELSE candidate_status END AS candidate_status,
-    coalesce(is_headline, true) AS is_headline, first_place, streak, since_place, good_place, numbers.shift AS log_shift, base_total, cases,
+    coalesce(is_headline, true) AS is_headline, first_place, streak, since_place, good_place, numbers.shift AS log_shift, own_reach, base_total, cases,
     shift_reach, shift_p, shift_runs
 FROM numbers

@@ -14,13 +14,13 @@
 -- high             DOUBLE   Upper end: the first size from which on all cases are certain.
 -- sizes            BIGINT   Cases of the sweep.
 WITH
+compared_cases AS (SELECT * FROM _compared_cases(base, candidate, {window}, {floor}, {fdr}, across)),
 headline_rows AS (
     SELECT
-        {axes}, metric, phase, unit, better, log_ratio AS gain,
-        log_ratio > own_reach AS is_better, log_ratio < -own_reach AS is_worse
-    FROM _compared_numbers(base, candidate, {window}, {floor}, {fdr}, across)
-    WHERE is_headline AND better IS NOT NULL AND _is_warm(phase) AND _is_headline(metric, better) AND log_ratio IS NOT NULL
-        AND own_reach IS NOT NULL
+        {axes}, metric, phase, unit, better, ln(ratio) AS gain,
+        ln(ratio) > own_reach AS is_better, ln(ratio) < -own_reach AS is_worse
+    FROM compared_cases
+    WHERE is_headline AND better IS NOT NULL AND _is_warm(phase) AND _is_headline(metric, better) AND ratio > 0 AND own_reach IS NOT NULL
 ),
 numeric_axes AS (
     SELECT *, 'batch_size' AS axis, batch_size AS size FROM headline_rows
