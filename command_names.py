@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "viz": (".viz.command", "viz", "Draw charts of queries."),
     "ci": (".measure.ci.command", "command", "Compare HEAD with its merge base, on this job's machine."),
     "report": (".viz.report", "report", "Report a run as Markdown or as one offline page."),
+    "publish": (".viz.publish.command", "command", "Publish a store as a static site that a team looks at."),
     "export": (".query.export.command", "export", "Write runs as the files of other tools."),
     "forget": (".query.edits.command", "forget", "Take runs out of every view; `remember` brings them back."),
     "remember": (".query.edits.command", "remember", "Bring forgotten runs back."),
@@ -44,7 +45,9 @@ WANTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
         (("bisect", "ci"), "Find the commit that did it; compare HEAD with its merge base."),
         (("env-diff", "plan"), "How environments differ; how many runs it takes."),
     ),
-    "draw": ((("viz",), ""), (("report", "export"), "A run as a page; as files of other tools.")),
+    "draw": (
+        (("viz",), ""), (("report", "publish"), "A run as one page; a store as a site."), (("export",), ""),
+    ),
     "keep": (
         (("tag", "rename"), "Label runs; rename a config."), (("forget", "remember"), "Undo a wrong import, and bring it back."),
         (("store", "settings"), "Keep the store; the project's settings."), (("programs",), ""),

@@ -123,7 +123,8 @@ def _subject(row: "Row") -> Subject:
     return str(OF_SUITES.get(row["metric"], row["metric"])), bool(row["after"] > row["before"])
 
 
-def _is_worse(row: "Row") -> bool:
+def is_worse(row: "Row") -> bool:
+    """Return whether it changed for the worse."""
     return row["better"] is not None and (row["after"] > row["before"]) == (row["better"] == "lower")
 
 
@@ -148,7 +149,7 @@ def _sum_up(members: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> "
         groups[_subject(row)].append(row)
     costs = {subject: _cost_of(rows, cases) for subject, rows in groups.items()}
     ranked = sorted(
-        groups, key=lambda one: (not _is_worse(groups[one][0]), groups[one][0]["better"] is None, -costs[one])
+        groups, key=lambda one: (not is_worse(groups[one][0]), groups[one][0]["better"] is None, -costs[one])
     )
     lead = groups[ranked[0]]
     moved = [row for row in lead if row["name"] is not None] or lead
@@ -160,7 +161,7 @@ def _sum_up(members: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> "
         **most,
         "metric": ranked[0][0] if any(row["name"] is not None for row in lead) else most["metric"],
         "cost": costs[ranked[0]],
-        "is_worse": _is_worse(most),
+        "is_worse": is_worse(most),
         "kind": _most_common(moved, "kind"),
         "verdict": _most_common(moved, "verdict"),
         "lasts": _most_common(moved, "lasts"),

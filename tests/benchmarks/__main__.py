@@ -11,7 +11,7 @@ import sys
 from .figures import Figures
 
 MODULES = (
-    "startup", "emit", "ingest", "tables", "formats", "warehouse", "answers", "views", "charts", "report",
+    "startup", "emit", "ingest", "tables", "formats", "warehouse", "answers", "views", "charts", "report", "pages.publish",
     "simulations.alarms", "simulations.sessions", "simulations.changepoints", "simulations.bisect", "simulations.phases", "simulations.budgets",
     "simulations.few_samples", "simulations.servers", "simulations.judged_nights", "simulations.dashboards", "simulations.lottery",
     "memory_lines", "memory_spikes", "model_memory", "model_times", "command", "clock", "identical", "simulations.processes",

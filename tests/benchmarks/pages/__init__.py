@@ -1,0 +1,1 @@
+"""Figures of pages in a browser."""

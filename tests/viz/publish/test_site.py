@@ -1,0 +1,221 @@
+"""Files of a site: written so that it is whole at any moment, only where something differs, and without what is private."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from bench.query.comparison import render
+from bench.query.comparison.compare import compare
+from bench.query.comparison.sides import find_sides
+from bench.viz.publish import site, tiles
+from bench.viz.publish.folder import SiteFolder
+from bench.viz.publish.private import shortened
+from bench.warehouse.errors import BenchError
+
+from ...builders import Builder, case, metric, outcome, run
+from ..stores import HOSTILE
+from .sites import contents, data, nights, publish
+
+
+def names(folder: Path) -> set[str]:
+    """Of all files."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_publishing_again_writes_nothing_new(tmp_path: Path) -> None:
+    """Not one file but the list of files is written if nothing was measured meanwhile."""
+    warehouse = Builder().add(*nights())
+    publish(warehouse, tmp_path)
+    before = {name: (tmp_path / name).stat().st_mtime_ns for name in names(tmp_path)}
+    publish(warehouse, tmp_path)
+
+    assert {name: (tmp_path / name).stat().st_mtime_ns for name in names(tmp_path)} | {"site.json": 0} == before | {
+        "site.json": 0
+    }
+
+
+def test_one_more_night_changes_only_its_own_tiles(tmp_path: Path) -> None:
+    """Blocks of older runs keep their files; what nobody names any more is gone."""
+    publish(Builder().add(*nights(200)), tmp_path)
+    before = names(tmp_path)
+    publish(Builder().add(*nights(201)), tmp_path)
+    after = names(tmp_path)
+
+    old = {name for name in before if "/tile-" in name}
+    assert len(old & after) >= len(old) - 1 > 1
+    assert len([name for name in after if "/runs-" in name]) == 1
+
+
+def test_a_run_that_comes_late_moves_no_other_block() -> None:
+    """Blocks end where the id of a run says so: an older run changes the block it falls into and no other."""
+    generator = random.Random(1)
+    runs = [f"{generator.getrandbits(64):x}" for _ in range(500)]
+    before = {tuple(block) for block in tiles.divide(runs)}
+    after = {tuple(block) for block in tiles.divide([*runs[:240], "late", *runs[240:]])}
+
+    assert len(before - after) <= 3
+    assert max(map(len, after)) <= 64
+
+
+@pytest.mark.parametrize("at", [1, 4, 99])
+def test_an_interrupted_publishing_leaves_the_old_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Whenever it ends, every file that the page names is there and is as it was; the next publishing tidies up."""
+    folder, fresh = tmp_path / "site", tmp_path / "fresh"
+    publish(Builder().add(*nights(12)), folder)
+    before = {name: (folder / name).read_bytes() for name in names(folder)}
+    write: Callable[[SiteFolder, str, bytes], None] = SiteFolder._write
+    count = 0
+
+    def interrupted(self: SiteFolder, name: str, content: bytes) -> None:
+        nonlocal count
+        count += 1
+        if count == at or name == "index.html":
+            raise KeyboardInterrupt
+        write(self, name, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SiteFolder, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            publish(Builder().add(*nights(14)), folder)
+    lasting = {name: content for name, content in before.items() if name.startswith("data/") or name == "index.html"}
+    assert {name: (folder / name).read_bytes() for name in lasting} == lasting
+
+    publish(Builder().add(*nights(14)), folder)
+    publish(Builder().add(*nights(14)), fresh)
+    assert {name: (folder / name).read_bytes() for name in names(folder)} == {
+        name: (fresh / name).read_bytes() for name in names(fresh)
+    }
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
+    """Nothing of it is touched."""
+    (tmp_path / "thesis.tex").write_text("mine")
+
+    with pytest.raises(BenchError, match="did not write"):
+        publish(Builder().add(*nights(2)), tmp_path)
+    assert names(tmp_path) == {"thesis.tex"}
+
+
+def test_a_list_of_files_that_names_others_removes_none(tmp_path: Path) -> None:
+    """Whoever wrote the list, files outside the folder stay."""
+    (tmp_path / "precious").write_text("mine")
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "site.json").write_text(
+        f'{{"kind": "bench site", "files": {{"../precious": 4, "{tmp_path}/precious": 4}}}}'
+    )
+    publish(Builder().add(*nights(2)), folder)
+
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_what_is_private_is_nowhere_in_it(tmp_path: Path) -> None:
+    """Neither host nor user, command, tag, branch's path, variable, path nor what a program wrote stands in any file."""
+    warehouse = Builder().add(
+        *nights(12, host="SECRET-host", command="bench measure SECRET", tags='{"who": "SECRET"}', environment_id="e")
+    )
+    one = case("/home/SECRET/run.sh --key=v", "night-000", suite="zoo")
+    warehouse.add(
+        one, outcome(one, "fail_to_run", reason="cannot open /SECRET/x", message="SECRET", stderr_tail="SECRET"),
+        run("mail", "of SECRET@example.org", host="SECRET-host"),
+        *(metric(case("API_KEY=SECRET tool", "mail"), "latency", 1e6, unit="ns", better="lower"),),
+        case("API_KEY=SECRET tool", "mail"),
+    )  # fmt: skip
+    publish(warehouse, tmp_path)
+
+    texts = "\n".join(contents(tmp_path))
+    assert "SECRET" not in texts
+    assert "run.sh" in texts and "API_KEY=…" in texts
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("meta-llama/Llama-3.1", "meta-llama/Llama-3.1"),
+        ("/home/me/model.py", "…/model.py"),
+        ("python ~/x/train.py --lr=1", "python …/train.py --lr=1"),
+        ("C:\\Users\\me\\x.exe", "…/x.exe"),
+        ("me@host.example", "…"),
+        ("see https://wiki.example/x?token=1", "see …"),
+        ("TOKEN=abc run", "TOKEN=… run"),
+        ("q below 0.001; 1/2 of them", "q below 0.001; 1/2 of them"),
+        ("基线/配置", "基线/配置"),
+    ],
+)
+def test_texts_lose_what_tells_of_machines(text: str, shown: str) -> None:
+    """Paths keep their last part; names with a slash in them are names."""
+    assert shortened(text) == shown
+
+
+def test_a_pair_is_what_compare_prints(tmp_path: Path) -> None:
+    """Cell by cell, with verdict, interval and reason."""
+    warehouse = Builder().add(*nights())
+    publish(warehouse, tmp_path)
+    found = compare(warehouse, *find_sides(warehouse, "night-009", "night-010"))
+    columns, cells = render.render(found, render.shown(found, everything=True))
+    first = columns.index("metric")
+    pair = next(pair for pair in data(tmp_path, "pair") if pair["said"] == render.verdict(found))
+
+    assert [[*row[1:7], pair["whys"][row[7]]] for row in pair["rows"]] == [line[first:] for line in cells]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_store_of_few_runs_is_a_site(tmp_path: Path, count: int) -> None:
+    """Of none, of one, and of too few to judge."""
+    publish(Builder().add(*nights(count)), tmp_path)
+
+    page = (tmp_path / "index.html").read_text()
+    assert f"{count} run{'' if count == 1 else 's'} of" in page
+
+
+def test_runs_without_a_time_or_a_value_are_a_site(tmp_path: Path) -> None:
+    """A run that says neither when it began nor of which commit, and one of which everything failed."""
+    one = case("mlp", "none")
+    publish(Builder().add(run("none"), one, outcome(one, "OOM")), tmp_path)
+
+    assert data(tmp_path, "runs")[0]["columns"]["began_at"] == [None]
+
+
+def test_an_incident_has_its_picture_and_commands(tmp_path: Path) -> None:
+    """What changed, since when, between which commits, with what repeats it."""
+    publish(Builder().add(*nights(30, slower_from=20)), tmp_path)
+
+    page = (tmp_path / "index.html").read_text()
+    assert "3 cases of zoo: " in page and "more latency" in page
+    assert "since 1970-01-22, until today; commits 131313131..141414141" in page
+    assert "bench history --members --configs nightly --metrics latency --suites zoo --since 1970-01-22" in page
+    assert page.count('<svg class="picture"') == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 14])
+def test_the_summary_is_as_its_schema_says(tmp_path: Path, count: int) -> None:
+    """Of an empty store, of one run, and with an incident; the schema lies beside it."""
+    jsonschema = pytest.importorskip("jsonschema")
+    publish(Builder().add(*nights(count)), tmp_path)
+    summary, schema = (json.loads((tmp_path / name).read_text()) for name in ("summary.json", "summary.schema.json"))
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(summary, schema)
+    assert summary["runs"] == count
+
+
+def test_feed_and_badges_are_xml_of_hostile_names(tmp_path: Path) -> None:
+    """Each parses; an entry of the feed keeps its id though later nights renumber the incidents."""
+    ids = []
+    for count in (20, 30):
+        warehouse = Builder().add(*nights(count, HOSTILE, slower_from=10))
+        site.publish(warehouse, tmp_path, title=HOSTILE[0], url="https://team.example/bench")
+        feed = ElementTree.parse(tmp_path / "feed.xml").getroot()
+        ids.append([each.text for each in feed.iter("{http://www.w3.org/2005/Atom}id")])
+        links = [each.get("href", "") for each in feed.iter("{http://www.w3.org/2005/Atom}link")]
+        assert links and all(link.startswith("https://team.example/bench/index.html#incident-") for link in links)
+        for name in ("badge.svg", "badge-passing.svg"):
+            ElementTree.parse(tmp_path / name)
+
+    assert ids[0] == ids[1]
+    assert "](<https://team.example/bench/index.html#incident-1>)" in (tmp_path / "summary.md").read_text()

@@ -1,0 +1,201 @@
+"""A published site in a real Chromium, opened as a file: pages, numbers, search, and nothing that a name could run."""
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.query.comparison import render
+from bench.query.comparison.compare import compare
+from bench.query.comparison.sides import find_sides
+from bench.viz.publish import pairs, site
+from bench.warehouse.console.numbers import amount, times
+from bench.warehouse.events import Instant
+
+from ...builders import Builder, case, metric, outcome, run
+from ..browser import PROGRAM, Page
+from ..stores import HOSTILE
+from .sites import DAY_US, nights
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
+]
+NAMES = ("bert", "mlp", *HOSTILE, "名" * 100 + "x" * 200)
+UNITS = ("ns", "bytes", "count", "tokens/s", None)
+
+
+def values() -> list[float]:
+    """Numbers of every size, among them those that lie half-way between two roundings."""
+    generator = random.Random(1)
+    halves = [12.125 * 2**20, 1.0625 * 2**30, 1000.5, 2.5, 0.5, 12345.0, 1234500.0, 2**53, 999.95, 999_950.0, 1e-7, 3.0]
+    return [*halves, *(generator.uniform(1, 10) * 10.0 ** generator.randint(-6, 16) for _ in range(60))]
+
+
+@pytest.fixture(scope="module")
+def warehouse() -> Builder:
+    """Nights of models with hostile names, and two runs of numbers."""
+    made = nights(14, NAMES, slower_from=10)
+    for number, run_id in enumerate(("first", "second")):
+        made.append(run(run_id, HOSTILE[0], started_at=Instant(DAY_US * (number + 1)), git_commit=HOSTILE[2]))
+        for place, value in enumerate(values()):
+            one = case(f"value-{place}", run_id, suite="numbers")
+            unit = UNITS[place % len(UNITS)]
+            made += [one, outcome(one), metric(one, "size", value * (1 + number / 7), unit=unit, better="lower")]
+    return Builder().add(*made)
+
+
+@pytest.fixture(scope="module")
+def folder(warehouse: Builder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Its site, in which the nights are judged and the two runs of numbers are not."""
+    root = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pairs, "chosen", lambda *_: [("night-012", "night-013")])
+        site.publish(warehouse, root, title=HOSTILE[1])
+    yield root
+
+
+def go(browser: Page, address: str) -> None:
+    """Follow an address within the site and wait until its page is drawn."""
+    browser.ask(f"location.hash = {json.dumps(address)}")
+    deadline = time.monotonic() + 20
+    while browser.ask("document.documentElement.dataset.drawn") != browser.ask("location.hash"):
+        assert time.monotonic() < deadline, browser.errors
+        time.sleep(0.02)
+
+
+def table(browser: Page) -> list[dict[str, str]]:
+    """The rows of the table that is shown, by heading."""
+    found: list[dict[str, str]] = browser.ask("""(() => {
+      const table = document.querySelector('#view table');
+      const texts = row => [...row.cells].map(cell => cell.textContent), heads = texts(table.tHead.rows[0]);
+      return [...table.tBodies[0].rows].map(row => Object.fromEntries(texts(row).map((text, i) => [heads[i], text])));
+    })()""")
+    return found
+
+
+def type_into(browser: Page, selector: str, text: str) -> None:
+    """Type into a field."""
+    browser.ask(
+        f"(field => {{ field.focus(); field.value = {json.dumps(text)};"
+        f" field.dispatchEvent(new Event('input')); }})(document.querySelector({selector!r}))"
+    )
+
+
+def foreign(browser: Page) -> list[str]:
+    """Requests to anything but the site's own files."""
+    return [url for url in browser.requests if not url.startswith("file:")]
+
+
+def test_nothing_of_a_name_runs_on_any_page(browser: Page, folder: Path, warehouse: Builder) -> None:
+    """Every page is drawn from hostile names without an error, a dialog, or a request to elsewhere."""
+    browser.open(folder / "index.html")
+    ids = [case_id for (case_id,) in warehouse.rows("SELECT case_id FROM case_axes ORDER BY name LIMIT 4")]
+    pages = ("#/runs", "#/cases", "#/compare", "#/run/night-013", "#/run/first", "#/case/none", "#/run/%", "#/<b>")
+    pairs_of = ("#/compare/night-012/night-013", "#/compare/first/second")
+    for address in (*pages, *pairs_of, *(f"#/case/{each}" for each in ids)):
+        go(browser, address)
+
+    assert (browser.errors, browser.dialogs, foreign(browser)) == ([], [], [])
+    assert (
+        browser.ask("document.querySelectorAll('img, iframe, object, style, [style], [onclick], [onload]').length") == 0
+    )
+    policy = browser.ask("document.querySelector('meta[http-equiv]').content")
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def test_a_judged_pair_shows_what_compare_prints(browser: Page, folder: Path, warehouse: Builder) -> None:
+    """Base, candidate, change and verdict of 20 random rows, letter by letter; the link holds what is shown."""
+    found = compare(warehouse, *find_sides(warehouse, "night-012", "night-013"))
+    columns, cells = render.render(found, render.shown(found, everything=True))
+    verdicts = {str(row[columns.index("verdict")]) for row in cells}
+    browser.open(folder / "index.html")
+    go(browser, f"#/compare/night-012/night-013?v={','.join(sorted(verdicts))}")
+    shown = [[row[name] for name in ("metric", "base", "candidate", "change")] for row in table(browser)]
+
+    wanted = [
+        [str(row[columns.index(name)] or "") for name in ("metric", "base", "candidate", "change")] for row in cells
+    ]
+    assert len(shown) == len(wanted)
+    assert all(row in shown for row in random.Random(1).sample(wanted, min(20, len(wanted))))
+    type_into(browser, "#view .tools input", "bert")
+    address = browser.ask("location.hash")
+    browser.open(folder / "index.html")
+    go(browser, address)
+    assert {row["model"] for row in table(browser)} == {"bert"}
+
+
+def test_numbers_of_an_unjudged_pair_are_printed_as_by_compare(browser: Page, folder: Path) -> None:
+    """Values of every size and unit, half-way ones to the even digit; no verdict is claimed, and the page says so."""
+    browser.open(folder / "index.html")
+    go(browser, "#/compare/first/second")
+    shown = {row["model"]: row for row in table(browser)}
+
+    for place, value in enumerate(values()):
+        row, unit, after = shown[f"value-{place}"], UNITS[place % len(UNITS)], value * (1 + 1 / 7)
+        assert (row["base"], row["candidate"]) == (amount(value, unit), amount(after, unit)), value
+        assert row["change"] == times(value / after)
+    assert "verdict" not in shown["value-0"]
+    assert "were not judged" in browser.ask("document.querySelector('#view .lead').textContent")
+
+
+def test_a_case_shows_its_step_and_its_query(browser: Page, folder: Path, warehouse: Builder) -> None:
+    """The series is drawn, the step is marked, and a number hands over the command that makes it."""
+    ((case_id,),) = warehouse.rows("SELECT case_id FROM case_axes WHERE name = 'bert'")
+    browser.open(folder / "index.html")
+    go(browser, f"#/case/{case_id}")
+
+    assert browser.ask("document.querySelectorAll('#view .chart circle').length") == 14
+    assert browser.ask("document.querySelectorAll('#view .chart .change.worse').length") == 1
+    assert "slower step since" in browser.ask("document.querySelector('#view .changes').textContent")
+    browser.ask("document.querySelector('#view .readout .n').click()")
+    query = browser.ask("document.querySelector('#query code').textContent")
+    statement = query.removeprefix('bench sql "').removesuffix('"')
+    ((median, *_),) = warehouse.rows(statement)
+    assert amount(median, "ns") == browser.ask("document.querySelector('#view .readout .n').textContent")
+
+
+def test_searching_finds_cases_runs_and_changes(browser: Page, folder: Path) -> None:
+    """Every word must be in it; Enter follows the first."""
+    browser.open(folder / "index.html")
+    type_into(browser, "#search", "zoo BERT")
+    deadline = time.monotonic() + 30
+    while browser.ask("document.getElementById('search').dataset.found") is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    kinds = browser.ask("[...document.querySelectorAll('#found .kind')].map(kind => kind.textContent)")
+    assert "case" in kinds
+    browser.ask("document.getElementById('search').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))")
+    time.sleep(0.3)
+    assert browser.ask("location.hash").startswith("#/case/")
+
+
+def test_it_fits_a_phone_and_reads_in_the_dark(browser: Page, folder: Path) -> None:
+    """No page is wider than the window; ink stands out from paper."""
+    browser.window(390, 844, phone=True)
+    try:
+        browser.open(folder / "index.html", dark=True)
+        for address in ("#/", "#/runs", "#/cases", "#/compare/night-012/night-013"):
+            go(browser, address)
+            assert browser.ask("document.documentElement.scrollWidth") <= 390, address
+        assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
+    finally:
+        browser.window(1200, 1000)
+
+
+def labelled(browser: Page) -> Any:
+    """Fields and buttons that say nothing to a screen reader."""
+    return browser.ask("""[...document.querySelectorAll('#view button, #view input, #view select, #view a, header input')]
+      .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.title))
+      .map(e => e.outerHTML)""")
+
+
+def test_every_control_has_a_name(browser: Page, folder: Path) -> None:
+    """A screen reader says what each is for."""
+    browser.open(folder / "index.html")
+    for address in ("#/runs", "#/run/night-013", "#/compare/night-012/night-013"):
+        go(browser, address)
+        assert labelled(browser) == []

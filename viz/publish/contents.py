@@ -1,0 +1,312 @@
+"""What a site says of a store, read once: runs, cases, changes, incidents, suites."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...query.axes import AXES
+from ...query.change import history as past
+from ...query.change.incidents import SMALL, is_worse
+from ...query.change.render import commits
+from ...query.pasteable_sql import equals, paste
+from ...warehouse.console.numbers import amount, counted
+from . import pictures, tiles
+from .private import RUN, environment, published, shortened
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+Row = dict[str, Any]
+SPARK = 60  # runs of a spark line
+AROUND = 60  # runs before and after an incident in its picture
+CONFIGS = 8  # newest, whose suites the front page lists
+SERIES = past.SERIES
+PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
+
+
+@dataclass(frozen=True, slots=True)
+class SiteContents:
+    """All of it."""
+
+    runs: Sequence[Row]  # of run_details, oldest first
+    machines: Mapping[str, str]  # run -> its class of machine
+    cases: Sequence[Row]  # of case_axes
+    labels: Sequence[Row]  # metric, phase, unit, better
+    digests: Mapping[str, str]  # run -> what its values and endings add up to
+    history: past.History | None  # None where there is too little to judge
+    suites: Sequence[Row]  # of executive_summary, of the newest report of each config
+    sparks: Mapping[tuple[Any, ...], Sequence[Row]]  # panel -> rows of history(), oldest first
+
+
+def read(warehouse: "Warehouse") -> SiteContents:
+    """Read a store."""
+    runs = warehouse.dicts("FROM run_details ORDER BY began_at NULLS FIRST, run_id")
+    machines = {run: shortened(name) for run, name in warehouse.rows("SELECT run_id, machine FROM machines") if name}
+    known = f"SELECT case_id FROM _all_cells WHERE {tiles.KEPT} UNION SELECT case_id FROM case_outcomes"
+    used = f"SEMI JOIN ({known}) USING (case_id)"
+    cases = warehouse.dicts(f"SELECT case_id, {', '.join(AXES)} FROM case_axes {used} ORDER BY suite, name, case_id")
+    labels = warehouse.dicts(
+        f"SELECT DISTINCT metric, phase, unit, better FROM _all_cells WHERE {tiles.KEPT}"
+        " ORDER BY metric NOT LIKE '%latency', metric = 'compile_latency', metric, phase, unit"
+    )
+    past.choose(warehouse, {})
+    series = past.read(warehouse)
+    history = past.find(series, min_magnitude=past.MIN_MAGNITUDE) if series else None
+    suites = warehouse.dicts(f"FROM executive_summary() ORDER BY {', '.join(PANEL[1:])}, began_at")
+    config_of = {run["run_id"]: run["config"] for run in runs}
+    last: dict[tuple[Any, ...], Row] = {}
+    for row in suites:
+        row["config"] = config_of.get(row["run_id"])
+        last[tuple(row[column] for column in PANEL)] = row
+    sparks: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in warehouse.dicts(f"FROM history(k := {SPARK:d}) ORDER BY position"):
+        sparks[tuple(row[column] for column in PANEL)].append(row)
+    return SiteContents(runs, machines, cases, labels, _digests(warehouse), history, _of_newest(last, runs), sparks)
+
+
+def _of_newest(last: Mapping[tuple[Any, ...], Row], runs: Sequence[Row]) -> list[Row]:
+    """The suites of the newest configs, those of the newest config first."""
+    places = {config: place for place, config in enumerate(dict.fromkeys(run["config"] for run in reversed(runs)))}
+    kept = [row for row in last.values() if places.get(row["config"], CONFIGS) < CONFIGS]
+    return sorted(kept, key=lambda row: places[row["config"]])
+
+
+def _digests(warehouse: "Warehouse") -> dict[str, str]:
+    """For each run what tells whether any of its values or endings changed."""
+    values = "case_id, metric, phase, unit, median, median_low, median_high, n"
+    found: dict[str, str] = {}
+    for query in (
+        f"SELECT run_id, bit_xor(hash({values})) FROM _all_cells WHERE {tiles.KEPT} GROUP BY run_id",
+        "SELECT run_id, bit_xor(hash(case_id, kind, status, phase, exception, exit_code)) FROM case_outcomes GROUP BY run_id",
+    ):
+        for run, digest in warehouse.rows(query):
+            found[run] = f"{found.get(run, '')}{digest:x}."
+    return found
+
+
+def of_runs(contents: SiteContents) -> dict[str, Any]:
+    """The runs as the page wants them: columns, with what repeats once."""
+    hosts: dict[Any, int] = {}
+    environments: dict[str, int] = {}
+    facts: list[dict[str, str]] = []
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for run in contents.runs:
+        own = environment(run)
+        key = repr(own)
+        if key not in environments:
+            environments[key] = len(facts)
+            facts.append(own)
+        columns["environment"].append(environments[key])
+        columns["host"].append(hosts.setdefault(run["host"], len(hosts) + 1) if run["host"] is not None else None)
+        columns["machine"].append(contents.machines.get(run["run_id"]))
+        for column in RUN:
+            value = run[column]
+            if column == "began_at":
+                value = value.strftime("%Y-%m-%d %H:%M") if value is not None else None
+            columns[column].append(published(value))
+    return {"columns": dict(columns), "environments": facts}
+
+
+def of_cases(contents: SiteContents, groups: int) -> dict[str, Any]:
+    """The cases as the page wants them: columns, with the group of the tiles that each is in."""
+    columns = {name: [published(case[name]) for case in contents.cases] for name in ("case_id", *AXES)}
+    groups_of = [tiles.group_of(case["case_id"], groups) for case in contents.cases]
+    return {
+        "columns": {name: values for name, values in columns.items() if any(value is not None for value in values)},
+        "group": groups_of,
+        "labels": [
+            [published(label[name]) for name in ("metric", "phase", "unit", "better")] for label in contents.labels
+        ],
+    }
+
+
+def of_changes(contents: SiteContents) -> list[list[Any]]:
+    """The changes of cases as the page marks them."""
+    if contents.history is None:
+        return []
+    places = {run["run_id"]: place for place, run in enumerate(contents.runs)}
+    return [
+        [
+            row["case_id"], shortened(row["config"]), *(published(row[name]) for name in ("metric", "phase")), row["kind"],
+            row["verdict"], places.get(row["since_run_id"]), places.get(row["until_run_id"]), row["before"], row["after"],
+            change_text(row), _note(row["note"]), row["incident"], row["lasts"],
+        ]
+        for row in contents.history.rows
+        if row["name"] is not None
+    ]  # fmt: skip
+
+
+def change_text(row: Mapping[str, Any]) -> str:
+    """The change of a row of `change_points`, with its interval."""
+    text = "" if row["change"] is None else f"{100 * row['change']:+.1f} %"
+    if row["low"] is not None and row["high"] is not None:
+        text += f" (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+    return f"{text}: {amount(row['before'], row['unit'])} → {amount(row['after'], row['unit'])}"
+
+
+def _note(note: str | None) -> str | None:
+    """What else differed, without names of hosts."""
+    return "another host" if note and note.startswith("host ") else published(note)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident as the front page, the feed and the summary tell it."""
+
+    number: int
+    key: str  # what it is called from night to night
+    title: str
+    verdict: str | None
+    since: str  # a day, or the beginning of a run's id
+    sentence: str
+    evidence: str
+    command: str
+    query: str
+    picture: str
+    is_minor: bool  # small, over since, or without a direction
+    is_worse: bool | None
+    cost: float
+    good_run: str | None
+    since_run: str
+    cases: Sequence[tuple[str, str]]  # id and name of those that moved, the most first
+
+
+def incidents(contents: SiteContents) -> list[Incident]:
+    """The incidents, newest first."""
+    history = contents.history
+    if history is None:
+        return []
+    series = {tuple(one.labels[name] for name in SERIES): one for one in history.series}
+    members: dict[int, list[Row]] = defaultdict(list)
+    for row in history.rows:
+        members[row["incident"]].append(row)
+    found = [_incident(row, members[row["incident"]], series) for row in history.incidents]
+    places = {run["run_id"]: place for place, run in enumerate(contents.runs)}
+    return sorted(found, key=lambda one: (-places.get(one.since_run, -1), one.number))
+
+
+def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...], past.Series]) -> Incident:
+    rose = row["after"] > row["before"]
+    moved = [
+        one for one in members if one["metric"] == row["metric"] and (one["after"] > one["before"]) == rose
+    ] or members
+    moved = sorted(moved, key=lambda one: -abs(one["change"] or math.inf))
+    undirected = row["better"] is None or row["kind"] == "two levels"
+    day = f"{row['since_at']:%Y-%m-%d}" if row["since_at"] else row["since_run_id"][:13]
+    title = f"{_who(row)}: {_change(row)}"
+    return Incident(
+        number=row["incident"],
+        key="|".join(str(row[name]) for name in ("config", "since_run_id", "metric", "kind")),
+        title=title,
+        verdict=row["verdict"],
+        since=day,
+        sentence=_sentence(row, day),
+        evidence=_evidence(row, moved),
+        command=_command(row),
+        query=paste(
+            f"FROM change_points WHERE {equals('config', row['config'])} AND {equals('since_run_id', row['since_run_id'])}"
+        ),
+        picture=_picture(row, moved, series, title),
+        is_minor=undirected or row["cost"] < SMALL or row["lasts"] is False,
+        is_worse=None if undirected else is_worse(row),
+        cost=row["cost"],
+        good_run=row["good_run_id"],
+        since_run=row["since_run_id"],
+        cases=[(one["case_id"], shortened(one["name"])) for one in moved if one["name"] is not None][:200],
+    )
+
+
+def _who(row: Row) -> str:
+    names, suites = row["names"], [shortened(suite) for suite in row["suites"]]
+    if len(names) == 1:
+        return shortened(names[0])
+    of = f" of {suites[0]}" if len(suites) == 1 else f" of {len(suites)} suites" if suites else ""
+    return f"{counted(row['members'], 'case')}{of}"
+
+
+def _change(row: Row) -> str:
+    metric = shortened(row["metric"]).replace("_", " ")
+    if row["change"] is None:
+        return f"{metric} {amount(row['before'], row['unit'])} → {amount(row['after'], row['unit'])}"
+    size, word = abs(100 * row["change"]), "more" if row["change"] > 0 else "less"
+    return f"{size:.1f} % {word} {metric}"
+
+
+def _sentence(row: Row, day: str) -> str:
+    """Since when, until when, between which commits, what else."""
+    over = row["lasts"] is False
+    until = f"{row['until_at']:%Y-%m-%d}" if row["until_at"] else None
+    if row["kind"] == "two levels":
+        parts = ["alternates between two levels"]
+    elif row["kind"] == "drift" and until:
+        parts = [f"drifted from {day} to {until}"]
+    else:
+        parts = [
+            f"since {day}, until today"
+            if not over
+            else f"{day} to {until}, over since"
+            if until and until != day
+            else f"on {day}, over since"
+        ]
+    if between := commits(row):
+        parts.append(f"commits {between}")
+    if row["also"]:
+        parts.append(f"with it: {shortened(row['also'])}")
+    return "; ".join(parts)
+
+
+def _evidence(row: Row, moved: Sequence[Row]) -> str:
+    before, after = (min(one[name] for one in moved) for name in ("n_before", "n_after"))
+    told = f"{counted(before, 'run')} before, {after} after"
+    if row["least_change"] is not None and len(moved) > 1:
+        told += f"; each case {100 * row['least_change']:+.1f} to {100 * row['most_change']:+.1f} %"
+    notes = dict.fromkeys(note for one in moved if (note := _note(one["note"])))
+    p = row["p"]
+    told += "; p below 0.001" if p < 0.001 else f"; p = {p:.2g}"
+    return "; ".join([told, *list(notes)[:2]])
+
+
+def _command(row: Row) -> str:
+    """The command that shows it again."""
+    from ...warehouse.console.options import spell_values
+
+    words = f"bench history --members{spell_values('--configs', [row['config']])}{spell_values('--metrics', [row['metric']])}"
+    if len(row["names"]) == 1:
+        words += spell_values("--models", row["names"])
+    elif len(row["suites"]) == 1:
+        words += spell_values("--suites", row["suites"])
+    return words + (f" --since {row['since_at']:%Y-%m-%d}" if row["since_at"] else "")
+
+
+def _picture(row: Row, moved: Sequence[Row], series: Mapping[tuple[Any, ...], past.Series], title: str) -> str:
+    """The mean of what moved, in per cent of the level before, around the incident."""
+    lines = []
+    for one in moved[:50]:
+        own = series.get(tuple(one[name] for name in SERIES))
+        if own is not None and one["before"] > 0:
+            lines.append(
+                {run.run_id: value / one["before"] for run, value in zip(own.runs, own.values, strict=True) if value}
+            )
+    own = series.get(tuple(moved[0][name] for name in SERIES))
+    if not lines or own is None:
+        return ""
+    order = [run.run_id for run in own.runs]
+    since = order.index(moved[0]["since_run_id"])
+    until = order.index(moved[0]["until_run_id"]) if moved[0]["until_run_id"] in order else since
+    first, last = max(0, since - AROUND), min(len(order), until + AROUND + 1)
+    values = []
+    for run in order[first:last]:
+        here = [math.log(line[run]) for line in lines if line.get(run, 0) > 0]
+        values.append(100 * (math.exp(math.fsum(here) / len(here)) - 1) if here else None)
+    after = 100 * row["change"] if row["change"] is not None else None
+    begin, end = since - first, until - first
+    short = row["kind"] == "excursion"
+    levels = [pictures.Span(0, max(0, begin - 1), 0.0)] if row["kind"] != "two levels" else []
+    if after is not None and row["kind"] != "two levels":
+        levels.append(pictures.Span(end if row["kind"] == "drift" else begin, end if short else len(values) - 1, after))
+    undirected = row["better"] is None or row["kind"] == "two levels"
+    return pictures.incident(
+        values, levels, begin, title, worse=None if undirected else is_worse(row), until=end if short else None
+    )

@@ -1,0 +1,247 @@
+"""The page of a site: its first view as HTML, which reads without JavaScript, and the places that the script fills."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ...query.pasteable_sql import equals, paste
+from ...warehouse.console.numbers import counted, ratio
+from ..style.labels import printable
+from . import pictures
+from .contents import PANEL, Incident, SiteContents
+from .private import shortened
+
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
+SHOWN = 30  # incidents with a picture; the others stand in a list
+HEADINGS = {
+    "device": "device",
+    "dtype": "dtype",
+    "mode": "mode",
+    "config": "config",
+    "suite": "suite",
+    "backend": "backend",
+}
+
+
+def page(
+    contents: SiteContents,
+    incidents: Sequence[Incident],
+    *,
+    title: str,
+    data: Mapping[str, Any],
+    style: str,
+    code: str,
+    limits: str,
+) -> bytes:
+    """The page.
+
+    Args:
+        contents: Of the store.
+        incidents: The newest first.
+        title: Of the site.
+        data: What the script needs at once.
+        style: Name of the style sheet.
+        code: Name of the script.
+        limits: A sentence on what stays at home.
+    """
+    newest = contents.runs[-1] if contents.runs else None
+    day = f", the newest of {newest['began_at']:%Y-%m-%d %H:%M} UTC" if newest and newest["began_at"] else ""
+    held = f"{counted(len(contents.runs), 'run')} of {counted(len(contents.cases), 'case')}{day}."
+    block = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    safe = block.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{_text(title)}</title>
+<link rel="stylesheet" href="{style}">
+<link rel="alternate" type="application/atom+xml" title="Incidents" href="feed.xml">
+<script src="{code}" defer></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top">
+<a class="home" href="#/">{_text(title)}</a>
+<nav aria-label="Pages"><a href="#/">What changed</a><a href="#/compare">Compare</a><a href="#/runs">Runs</a>\
+<a href="#/cases">Cases</a></nav>
+<form role="search" class="find"><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="Search (/)"
+ aria-label="Search runs, cases and commits" role="combobox" aria-expanded="false" aria-controls="found"
+ aria-autocomplete="list"><ul id="found" role="listbox" aria-label="Found" hidden></ul></form>
+</header>
+<main id="main" tabindex="-1">
+<section id="front">
+<h1>What changed</h1>
+<p class="lead">{escape(held)} {escape(_lead(contents, incidents))}</p>
+<noscript><p>Runs, cases and comparisons are drawn by JavaScript, all of it beside this page.</p></noscript>
+{_incidents(incidents)}
+{_suites(contents)}
+</section>
+<section id="view" hidden></section>
+</main>
+<footer><p>Numbers carry the query that made them: click one, or press q on it. {escape(limits)}
+ <a href="summary.json">summary.json</a> · <a href="feed.xml">feed</a></p></footer>
+<div id="query" role="dialog" aria-label="The query of a number" hidden></div>
+<div id="hint" role="status" aria-live="polite"></div>
+<script type="application/json" id="site">{safe}</script>
+</body>
+</html>
+""".encode()
+
+
+def number(text: str, query: str, kind: str = "n") -> str:
+    """A number that carries the command that makes it."""
+    return f'<button type="button" class="{kind}" data-q="{escape(query)}">{_text(text)}</button>'
+
+
+def _lead(contents: SiteContents, incidents: Sequence[Incident]) -> str:
+    """The first thing to know."""
+    if not contents.runs:
+        return "Nothing is recorded yet."
+    if contents.history is None or not contents.history.judged:
+        return "Too few runs to tell a change from chance: a series needs nine."
+    large = [one for one in incidents if not one.is_minor]
+    if not large:
+        minor = f"; {counted(len(incidents), 'minor change')} below" if incidents else ""
+        return f"Nothing flagged: {contents.history.judged:,} series judged{minor}."
+    worse = sum(one.is_worse is True for one in large)
+    parts = [
+        counted(count, what) for count, what in ((worse, "regression"), (len(large) - worse, "improvement")) if count
+    ]
+    return f"{' and '.join(parts)}, the newest first."
+
+
+def _incidents(incidents: Sequence[Incident]) -> str:
+    large = [one for one in incidents if not one.is_minor]
+    small = [one for one in incidents if one.is_minor]
+    parts = []
+    if not large:
+        parts.append('<p class="calm">Nothing flagged.</p>' if not small else "")
+    else:
+        order = (
+            '<p class="order" role="group" aria-label="Order"><button type="button" data-order="place" aria-pressed="true">newest'
+            ' first</button><button type="button" data-order="cost" aria-pressed="false">costliest first</button></p>'
+        )
+        cards = "\n".join(_card(one, place) for place, one in enumerate(large[:SHOWN]))
+        parts.append(f'{order if len(large) > 1 else ""}<ol class="incidents">\n{cards}\n</ol>')
+    rest = [*large[SHOWN:], *small]
+    if rest:
+        rows = "".join(
+            f"<tr><td>{_text(one.since)}</td><td>{_verdict(one)}</td><td>{_text(one.title)}</td><td>{_text(one.sentence)}</td>"
+            f"<td>{_copy(one.command)}</td></tr>"
+            for one in rest
+        )
+        parts.append(
+            f'<details class="rest"><summary>{counted(len(rest), "other change")}: smaller, over since, or without a'
+            f' direction</summary><div class="scroll"'
+            f' tabindex="0"><table><thead><tr><th>since</th><th>verdict</th><th>what</th><th>when</th><th>again</th></tr></thead>'
+            f"<tbody>{rows}</tbody></table></div></details>"
+        )
+    return "\n".join(parts)
+
+
+def _card(one: Incident, place: int) -> str:
+    links = [f'<a href="#/case/{escape(case)}">{_text(name)}</a>' for case, name in one.cases[:4]]
+    more = f" and {len(one.cases) - 4} more" if len(one.cases) > 4 else ""
+    seen = (
+        f'<a href="#/compare/{_part(one.good_run)}/{_part(one.since_run)}">compare before and after</a>'
+        if one.good_run
+        else ""
+    )
+    cases = f'<p class="cases">{", ".join(links)}{more}</p>' if links else ""
+    return f"""<li class="incident" id="incident-{one.number}" data-place="{place}" data-cost="{-one.cost:.6g}">
+<div class="told"><h2>{_verdict(one)} {number(one.title, one.query, "title")}</h2>
+<p>{_text(one.sentence)}</p><p class="soft">{_text(one.evidence)}</p>{cases}
+<p class="again">{_copy(one.command)} {seen}</p></div>
+<figure>{one.picture}</figure></li>"""
+
+
+def _verdict(one: Incident) -> str:
+    if one.verdict is None:
+        return ""
+    kind = {True: "worse", False: "better", None: "other"}[one.is_worse]
+    return f'<span class="verdict {kind}">{_text(one.verdict.lower())}</span>'
+
+
+def _copy(command: str) -> str:
+    return f'<button type="button" class="copy" data-copy="{escape(command)}" title="Copy"><code>{_text(command)}</code></button>'
+
+
+def _suites(contents: SiteContents) -> str:
+    """Suites × backends, each with its numbers in the newest report."""
+    rows = contents.suites
+    if not rows:
+        return ""
+    axes = [name for name in PANEL if len({row[name] for row in rows}) > 1] or ["suite"]
+    columns: list[tuple[str, list[str]]] = [
+        (HEADINGS[name], [f'<td class="name">{_text(shortened(str(row[name] or "–")))}</td>' for row in rows])
+        for name in axes
+    ]
+    for heading, show, selected in (
+        ("geomean speedup", _speedup, "speedup, low, high, n, n_total"),
+        ("on the same cases", _matched, "matched_speedup, n_matched"),
+        ("pass rate", lambda row: row["rate"], "rate, passing, total"),
+        ("compile time", lambda row: row["mean_seconds"] and f"{row['mean_seconds']:.2f} s", "mean_seconds"),
+        ("memory", lambda row: row["mean_ratio"] and f"{row['mean_ratio']:.2f}x", "mean_ratio"),
+    ):
+        shown = [show(row) for row in rows]
+        if any(shown):
+            cells = [
+                f'<td class="n">{number(text, _query(row, selected)) if text else "–"}</td>'
+                for row, text in zip(rows, shown, strict=True)
+            ]
+            columns.append((heading, cells))
+    sparks = [_spark(contents, row) for row in rows]
+    if any(sparks):
+        columns.append(("last 60 runs", [f"<td>{spark}</td>" for spark in sparks]))
+    heads = "".join(f'<th scope="col">{_text(heading)}</th>' for heading, _ in columns)
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for _, cells in columns), strict=True))
+    alike = [
+        f"{HEADINGS[name]} {shortened(str(rows[0][name]))}" for name in PANEL if name not in axes and rows[0][name]
+    ]
+    told = f'<p class="soft">All of them: {_text(", ".join(alike))}.</p>' if alike else ""
+    return (
+        f'<h2 id="suites">Suites and backends, in the newest run</h2>{told}'
+        f'<div class="scroll" tabindex="0"><table class="suites">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _speedup(row: Mapping[str, Any]) -> str | None:
+    if row["speedup"] is None:
+        return None
+    return f"{ratio(row['speedup'], row['low'], row['high'])} over {row['n']} of {row['n_total']}"
+
+
+def _matched(row: Mapping[str, Any]) -> str | None:
+    if row["n_elsewhere"] is None or row["matched_speedup"] is None:
+        return None
+    return f"{row['matched_speedup']:.2f}x over {row['n_matched']}"
+
+
+def _query(row: Mapping[str, Any], selected: str) -> str:
+    kept = " AND ".join(equals(name, row[name]) for name in ("run_id", *PANEL[1:]))
+    return paste(f"SELECT {selected} FROM executive_summary() WHERE {kept}")
+
+
+def _spark(contents: SiteContents, row: Mapping[str, Any]) -> str:
+    """The geometric mean, else the share that passes, in the newest runs."""
+    past = contents.sparks.get(tuple(row[name] for name in PANEL), ())
+    if any(one["speedup"] is not None for one in past):
+        return pictures.sparkline([one["speedup"] for one in past], "geomean speedup of the last runs")
+    rates = [one["passing"] / one["total"] if one["total"] else None for one in past]
+    return pictures.sparkline(rates, "pass rate of the last runs")
+
+
+def _part(text: str | None) -> str:
+    """A part of an address."""
+    from urllib.parse import quote
+
+    return escape(quote(text or "", safe=""))
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))

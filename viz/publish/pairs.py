@@ -1,0 +1,129 @@
+"""The comparisons that a page opens with verdicts: each round and the one before, newest configs with each other, incidents.
+
+They are those of `bench compare`, made when publishing and written as it prints them; any other pair the page sets side by
+side without verdicts, for these need all that was measured before.
+"""
+
+import hashlib
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._version import __version__
+from ...query.comparison import render
+from ...query.comparison.compare import Comparison, compare
+from ...query.comparison.sides import find_sides
+from ...warehouse.errors import BenchError
+from .folder import SiteFolder
+from .payload import pack, script
+from .private import shortened
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+ROUNDS = 5  # newest of each config, each judged against the one before
+CONFIGS = 4  # newest, judged against each other
+INCIDENTS = 5  # costliest, whose first run is judged against the last good one
+
+Pair = tuple[str, str]
+
+
+def chosen(warehouse: "Warehouse", incidents: Sequence[Mapping[str, Any]]) -> list[Pair]:
+    """The pairs of runs, base first, the newest first."""
+    rounds = warehouse.rows(
+        "SELECT config, run_ids[-1] FROM rounds ORDER BY began_at DESC NULLS LAST, run_ids[-1] DESC"
+    )
+    of_config: dict[str, list[str]] = {}
+    for config, run in rounds:
+        of_config.setdefault(config, []).append(run)
+    pairs = [
+        (before, after) for runs in itertools.islice(of_config.values(), 3 * CONFIGS)
+        for after, before in itertools.pairwise(runs[: ROUNDS + 1])
+    ]  # fmt: skip
+    newest = [runs[0] for runs in itertools.islice(of_config.values(), CONFIGS)]
+    pairs += [(before, after) for after, before in itertools.combinations(newest, 2)]
+    pairs += [(row["good_run_id"], row["since_run_id"]) for row in incidents[:INCIDENTS] if row["good_run_id"]]
+    return list(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
+
+
+def write(
+    warehouse: "Warehouse",
+    folder: SiteFolder,
+    pairs: Sequence[Pair],
+    configs: Mapping[str, str],
+    digests: Mapping[str, str],
+) -> dict[str, str]:
+    """Write a file for each pair; where nothing of both sides' configs has changed it stays as it is.
+
+    What a comparison says depends on all runs of a config, later ones too, for they tell how much its runs differ.
+
+    Args:
+        warehouse: Where to look.
+        folder: The site.
+        pairs: From `chosen`.
+        configs: Config of each run.
+        digests: Of each run.
+
+    Returns:
+        Names of the files by `base|candidate`.
+    """
+    known: dict[str, hashlib._Hash] = {}
+    rules = f"{__version__} {warehouse.rows('FROM _floor_rules')}".encode()
+    for run, config in configs.items():
+        known.setdefault(config, hashlib.sha256(rules)).update(f"{run} {digests.get(run)}\n".encode("utf-8", "replace"))
+    files = {}
+    for base, candidate in pairs:
+        of_sides = (known[configs[run]].hexdigest()[:16] for run in (base, candidate))
+        key = "|".join((base, candidate, *of_sides))
+        found = folder.reused("pairs", key)
+        if found is None:
+            judged = judge(warehouse, base, candidate)
+            found = folder.add(*script("pair", pack(judged))) if judged else ""
+            folder.keep("pairs", key, found)
+        if found:
+            files[f"{base}|{candidate}"] = found.partition("/")[2].removesuffix(".js")
+    return files
+
+
+def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] | None:
+    """The comparison of two runs, with their repeats, as `bench compare` prints it; None where there is none."""
+    try:
+        comparison = compare(warehouse, *find_sides(warehouse, base, candidate))
+    except BenchError:  # such as two sides that repeat each other
+        return None
+    rows = render.shown(comparison, everything=True)
+    columns, cells = render.render(comparison, rows)
+    first = columns.index("metric")
+    whys: dict[str, int] = {}
+    lines = [
+        [
+            row["case_id"], *(cell and shortened(str(cell)) for cell in line[first:-1]),
+            whys.setdefault(shortened(line[-1] or ""), len(whys)), *_sorts(row),
+        ]
+        for row, line in zip(rows, cells, strict=True)
+    ]  # fmt: skip
+    return {
+        "said": shortened(render.verdict(comparison)),
+        "also": [shortened(text) for text in _sentences(comparison)],
+        "sides": [len(side.runs) for side in (comparison.base, comparison.candidate)],
+        "rows": lines,
+        "whys": list(whys),
+    }
+
+
+def _sentences(comparison: Comparison) -> Iterator[str]:
+    """What stands below the table, but for what a page shows anyhow and what tells of machines."""
+    yield from render.crossovers(comparison)
+    yield from render.shifts(comparison)
+    yield from comparison.captures
+    yield from render.means(comparison)
+
+
+def _sorts(row: Mapping[str, Any]) -> list[float | None]:
+    """The size of a change and its values, for sorting."""
+    ratio = row["ratio"]
+    size = abs(math.log(ratio)) if ratio and ratio > 0 else None
+    return [
+        None if value is None else float(f"{value:.6g}") for value in (size, row["base_value"], row["candidate_value"])
+    ]

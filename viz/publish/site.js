@@ -1,0 +1,882 @@
+// Pages of a published site: runs, cases, comparisons, search. Data come as scripts beside the page, which a browser runs from
+// file:// too; each hands over its content by `bench(name, text)`. Whatever is shown is set as text, never as HTML.
+"use strict";
+(() => {
+  const site = JSON.parse(document.getElementById("site").textContent);
+  const $ = (id) => document.getElementById(id);
+  const SVG = "http://www.w3.org/2000/svg";
+
+  // ---- elements
+  const fill = (node, attributes, children) => {
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value === true && !name.startsWith("aria-")) node.setAttribute(name, "");
+      else if ((value !== false || name.startsWith("aria-")) && value !== null && value !== undefined) node.setAttribute(name, value);
+    }
+    node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== ""));
+    return node;
+  };
+  const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+  const link = (href, text) => el("a", { href }, text);
+  const number = (text, query) =>
+    text === "" ? "" : el("button", { type: "button", class: "n", "data-q": query }, text);
+  const copyable = (command) =>
+    el("button", { type: "button", class: "copy", "data-copy": command, title: "Copy" }, el("code", {}, command));
+
+  // ---- data
+  const waiting = new Map(),
+    loaded = new Map();
+  globalThis.bench = (name, text) => waiting.get(name)?.resolve(text);
+  const once = (key, make) => {
+    if (!loaded.has(key)) loaded.set(key, make());
+    return loaded.get(key);
+  };
+  const load = (name) =>
+    once(name, async () => {
+      const text = await new Promise((resolve, reject) => {
+        waiting.set(name, { resolve });
+        const script = el("script", { src: `data/${name}.js` });
+        script.addEventListener("error", () => reject(new Error(`data/${name}.js is missing: publish the site again`)));
+        document.head.append(script);
+      });
+      const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+      return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+    });
+  const json = (name) =>
+    once(`json ${name}`, async () => JSON.parse(new TextDecoder().decode(await load(name))));
+  const tile = (name) =>
+    once(`tile ${name}`, async () => {
+      const buffer = await load(name),
+        length = new DataView(buffer).getUint32(0, true);
+      const found = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+      const count = found.series.length * found.runs;
+      let at = 4 + length;
+      found.median = new Float64Array(buffer, at, count);
+      at += 8 * count;
+      for (const more of found.more) {
+        found[more] = new Float32Array(buffer, at, count);
+        at += 4 * count;
+      }
+      return found;
+    });
+  const runs = () =>
+    once("runs", async () => {
+      const { columns, environments } = await json(site.runs);
+      const ids = columns.run_id,
+        places = new Map(ids.map((id, place) => [id, place])),
+        blocks = [];
+      site.tiles.blocks.forEach(([count], block) => {
+        for (let place = 0; place < count; place++) blocks.push([block, place]);
+      });
+      const texts = ids.map((id, i) =>
+        [columns.config[i], columns.began_at[i], columns.git_commit[i], columns.git_branch[i], id].join(" ").toLowerCase(),
+      );
+      return { ...columns, count: ids.length, environments, places, blocks, texts };
+    });
+  const cases = () =>
+    once("cases", async () => {
+      const { columns, group, labels } = await json(site.cases);
+      const axes = AXES.filter((axis) => columns[axis]),
+        ids = columns.case_id;
+      const places = new Map(ids.map((id, place) => [id, place]));
+      const texts = ids.map((id, i) => axes.map((axis) => columns[axis][i] ?? "").join(" ").toLowerCase());
+      const varying = axes.filter((axis) => new Set(columns[axis]).size > 1);
+      return { ...columns, count: ids.length, axes, varying, group, labels, places, texts };
+    });
+  const AXES = ["suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters"];
+  const HEADINGS = { name: "model", batch_size: "batch", sequence_length: "length" };
+  const metricName = (metric, phase) => (phase === null || phase === "steady" ? metric : `${metric} (${phase})`);
+  const axis = (value) => (value === null ? "" : String(value).startsWith("{") ? value.replace(/[{}"]/g, "") : String(value));
+  const caseName = (all, i) => [all.name[i], ...["backend", "mode"].map((name) => all[name]?.[i])].filter(Boolean).join(" · ");
+  const runName = (all, i) => `${all.config[i]} · ${all.began_at[i] ?? all.run_id[i].slice(0, 13)}`;
+
+  // ---- numbers as `bench compare` prints them (warehouse/console/numbers.py): a half goes to the even digit
+  const half = (short, long) => {
+    const [kept, rest] = [long.slice(0, short.length), long.slice(short.length)];
+    return /^50*$/.test(rest.replace(/e.*$/, "").replace(".", "")) && (kept.at(-1) === "." ? kept.at(-2) : kept.at(-1)) % 2 === 0
+      ? kept
+      : short;
+  };
+  const fixed = (value, places) => {
+    const short = value.toFixed(places),
+      long = value.toFixed(Math.min(100, places + 40));
+    return half(short, places ? long : long.replace(".", "")).replace(/\.$/, "");
+  };
+  const significant = (value, digits) => {
+    const [short, power] = value.toExponential(digits - 1).split("e"),
+      long = value.toExponential(Math.min(100, digits + 39)).split("e");
+    return [long[1] === power ? half(short, digits > 1 ? long[0] : long[0].replace(".", "")) : short, Number(power)];
+  };
+  const trimmed = (text) => (text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text);
+  const general = (value, digits) => {
+    if (!value) return "0";
+    const [mantissa, power] = significant(value, digits);
+    if (power < -4 || power >= digits)
+      return `${trimmed(mantissa)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+    return trimmed(fixed(Number(`${mantissa}e${power}`), Math.max(0, digits - 1 - power)));
+  };
+  const magnitude = (value) => Math.floor(Math.log10(Math.abs(value)));
+  const rounded = (value, digits) => {
+    const near = Number(value.toPrecision(digits));
+    return Math.abs(near) >= 1 && Number.isFinite(near)
+      ? fixed(value, Math.max(0, digits - 1 - magnitude(near)))
+      : general(value, digits);
+  };
+  const plain = (value) =>
+    !Number.isFinite(value) || value === 0 || !(Math.abs(value) >= 1e-5 && Math.abs(value) < 1e15)
+      ? general(value, 6)
+      : trimmed(fixed(value, Math.max(0, 5 - magnitude(value))));
+  const SCALES = {
+    ns: [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]],
+    bytes: [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
+  };
+  const amount = (value, unit) => {
+    if (value === null || Number.isNaN(value)) return "";
+    if (!SCALES[unit]) {
+      const whole = Math.abs(value) >= 1000 && Math.abs(value) < 2 ** 53 ? Number(fixed(value, 0)) : value;
+      return plain(whole) + (unit === null || unit === "count" || unit === "ratio" ? "" : ` ${unit}`);
+    }
+    const found = SCALES[unit].find(([size]) => Number((Math.abs(value) / size).toPrecision(4)) >= 1) ?? SCALES[unit].at(-1);
+    return `${trimmed(rounded(value / found[0], 4))} ${found[1]}`;
+  };
+  const times = (value) => {
+    const places = value > 0 && value < Infinity ? Math.max(0, Math.min(2, 3 - magnitude(value)), 1 - magnitude(value)) : 2;
+    return `${fixed(value, places)}x`;
+  };
+
+  // ---- queries that make a number
+  const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
+  const literal = (text) => `'${String(text).replaceAll("'", "''")}'`;
+  const equals = (column, value) => (value === null ? `${column} IS NULL` : `${column} = ${literal(value)}`);
+  const paste = (sql) => (/[$`"\\!]/.test(sql) ? `bench sql ${quoted(sql)}` : `bench sql "${sql}"`);
+  const valueQuery = (run, id, metric, phase) =>
+    paste(
+      `SELECT median, median_low, median_high, n, unit FROM cells WHERE ${equals("run_id", run)} AND ${equals("case_id", id)}` +
+        ` AND ${equals("metric", metric)} AND ${equals("phase", phase)}`,
+    );
+
+  // ---- tables that sort, filter, and show what there is room for
+  const ROWS = 200,
+    SHORT = 32; // characters of a cell that stay on one line
+  const collator = new Intl.Collator(undefined, { numeric: true });
+  const table = (columns, rows, { sort, onsort, label }) => {
+    let [by, down] = sort ?? [null, false],
+      shown = [],
+      drawn = 0;
+    const body = el("tbody"),
+      more = el("button", { type: "button", class: "more", onclick: () => draw(ROWS) }),
+      heads = columns.map((column, i) =>
+        el(
+          "th",
+          { scope: "col", class: [column.numeric && "n", column.kind?.() === "spare" && "spare"].filter(Boolean).join(" ") || null },
+          el("button", { type: "button", onclick: () => order(i) }, column.name),
+        ),
+      );
+    const draw = (count) => {
+      body.append(
+        ...shown.slice(drawn, drawn + count).map((row) =>
+          el(
+            "tr",
+            {},
+            columns.map((column) => {
+              const content = column.cell(row);
+              const text = content?.textContent ?? String(content ?? ""),
+                kinds = [column.numeric && "n", column.kind?.(row) ?? (text.length <= SHORT && "short")];
+              return el("td", { class: kinds.filter(Boolean).join(" ") || null }, content ?? "");
+            }),
+          ),
+        ),
+      );
+      drawn = Math.min(shown.length, drawn + count);
+      more.hidden = drawn === shown.length;
+      more.textContent = `${(shown.length - drawn).toLocaleString("en")} more`;
+    };
+    const order = (i) => {
+      [by, down] = by === i ? [i, !down] : [i, Boolean(columns[i].numeric)];
+      onsort?.(by, down);
+      update();
+    };
+    let keep = () => true;
+    const update = (filter = keep) => {
+      keep = filter;
+      shown = rows.filter(keep);
+      if (by !== null && columns[by]) {
+        const value = columns[by].value ?? columns[by].cell;
+        const missing = (x) => x === null || x === undefined || x === "" || Number.isNaN(x);
+        shown = shown
+          .map((row) => [value(row), row])
+          .sort(([a], [b]) =>
+            missing(a) || missing(b)
+              ? missing(a) - missing(b)
+              : (down ? -1 : 1) * (typeof a === "number" ? a - b : collator.compare(a, b)),
+          )
+          .map(([, row]) => row);
+      }
+      heads.forEach((head, i) =>
+        i === by ? head.setAttribute("aria-sort", down ? "descending" : "ascending") : head.removeAttribute("aria-sort"),
+      );
+      body.replaceChildren();
+      drawn = 0;
+      draw(ROWS);
+      return shown.length;
+    };
+    const node = el(
+      "div",
+      { class: "scroll", tabindex: 0 },
+      el("table", { "aria-label": label }, el("thead", {}, el("tr", {}, heads)), body),
+      more,
+    );
+    return { node, update };
+  };
+  const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+  const holds = (text, wanted) => wanted.every((word) => text.includes(word));
+  const filterField = (label, value, onchange) =>
+    el("input", { type: "search", placeholder: label, "aria-label": label, value, oninput: (event) => onchange(event.target.value) });
+
+  // ---- a field that suggests
+  const suggest = (input, list, find, choose) => {
+    let found = [],
+      at = -1;
+    const close = () => {
+      list.hidden = true;
+      input.setAttribute("aria-expanded", "false");
+      input.removeAttribute("aria-activedescendant");
+    };
+    const mark = (next) => {
+      at = next;
+      [...list.children].forEach((item, i) => item.setAttribute("aria-selected", i === at));
+      if (list.children[at]) {
+        input.setAttribute("aria-activedescendant", list.children[at].id);
+        list.children[at].scrollIntoView({ block: "nearest" });
+      }
+    };
+    const update = async () => {
+      const text = input.value;
+      const answers = await find(words(text));
+      if (text !== input.value || document.activeElement !== input) return;
+      found = answers;
+      list.replaceChildren(
+        ...found.map(({ text, kind }, i) =>
+          el(
+            "li",
+            { role: "option", id: `${list.id}-${i}`, onpointerdown: (event) => { event.preventDefault(); take(i); } },
+            kind ? el("span", { class: "kind" }, kind) : "",
+            el("span", {}, text),
+          ),
+        ),
+      );
+      list.hidden = false;
+      if (!found.length) list.append(el("li", { class: "none" }, "nothing found"));
+      input.setAttribute("aria-expanded", "true");
+      mark(found.length && text ? 0 : -1);
+      input.dataset.found = found.length;
+    };
+    const take = (i) => {
+      if (!found[i]) return;
+      close();
+      choose(found[i]);
+    };
+    input.addEventListener("input", update);
+    input.addEventListener("focus", update);
+    input.addEventListener("blur", close);
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+        event.preventDefault();
+        mark((at + (event.key === "ArrowDown" ? 1 : -1) + found.length) % Math.max(1, found.length));
+      } else if (event.key === "Enter") {
+        event.preventDefault();
+        take(Math.max(0, at));
+      } else if (event.key === "Escape") {
+        close();
+        input.blur();
+      }
+    });
+  };
+  const newest = (all, wanted, most) => {
+    const found = [];
+    for (let i = all.count - 1; i >= 0 && found.length < most; i--) if (holds(all.texts[i], wanted)) found.push(i);
+    return found;
+  };
+  const search = async (wanted) => {
+    if (!wanted.length) return [];
+    const [r, c] = await Promise.all([runs(), cases()]);
+    const found = Object.entries(site.incidents)
+      .filter(([, text]) => holds(text.toLowerCase(), wanted))
+      .slice(0, 4)
+      .map(([number, text]) => ({ kind: "change", text, to: `#incident-${number}` }));
+    for (let i = 0, count = 0; i < c.count && count < 8; i++)
+      if (holds(c.texts[i], wanted)) {
+        found.push({ kind: "case", text: caseName(c, i), to: `#/case/${c.case_id[i]}` });
+        count++;
+      }
+    for (const i of newest(r, wanted, 6))
+      found.push({ kind: "run", text: `${runName(r, i)} · ${(r.git_commit[i] ?? r.run_id[i]).slice(0, 12)}`, to: to("run", r.run_id[i]) });
+    return found;
+  };
+
+  // ---- addresses
+  const to = (page, ...parts) => `#/${[page, ...parts.map(encodeURIComponent)].join("/")}`;
+  const read = () => {
+    const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+    return { parts: path.split("/").filter(Boolean).map(decode), state: new URLSearchParams(query ?? "") };
+  };
+  const decode = (part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  };
+  const remember = (state) => {
+    const path = location.hash.split("?")[0],
+      query = [...state].filter(([, value]) => value !== "");
+    const text = new URLSearchParams(query).toString();
+    history.replaceState(null, "", text ? `${path}?${text}` : path);
+  };
+
+  // ---- the charts of a case
+  const chart = (r, points, changes, unit, query) => {
+    const box = el("div", { class: "chart" }),
+      told = el("p", { class: "readout", "aria-live": "polite" });
+    let [from, upto] = [0, points.length - 1];
+    const HEIGHT = 300,
+      LEFT = 74,
+      BOTTOM = 34,
+      TOP = 14;
+    const draw = () => {
+      const width = Math.max(280, box.clientWidth || 900),
+        shown = points.slice(from, upto + 1),
+        values = shown.flatMap((p) => (Number.isNaN(p.value) ? [] : [p.low ?? p.value, p.value, p.high ?? p.value]));
+      box.replaceChildren();
+      if (!values.length) return void box.append(el("p", {}, "Nothing was measured in these runs."));
+      const least = Math.min(...values),
+        most = Math.max(...values),
+        room = (most - least) * 0.08 || Math.abs(most) * 0.02 || 1,
+        [low, high] = [least - room, most + room];
+      const step = (width - LEFT - 16) / Math.max(1, shown.length - 1),
+        x = (i) => LEFT + 8 + (i - from) * step,
+        y = (value) => TOP + ((high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+      const parts = [];
+      const size = SCALES[unit]?.find(([one]) => most >= one)?.[0] ?? 1,
+        rough = (high - low) / size / 4,
+        power = 10 ** Math.floor(Math.log10(rough)),
+        stride = size * power * [1, 2, 5, 10].find((one) => one * power >= rough * 0.99);
+      for (let value = Math.ceil(low / stride) * stride; value <= high; value += stride) {
+        parts.push(svg("line", { class: "grid", x1: LEFT, x2: width, y1: y(value), y2: y(value) }));
+        parts.push(svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, amount(value, unit)));
+      }
+      const ticks = Math.max(2, Math.min(7, Math.floor(width / 150)));
+      for (let k = 0; k < ticks && shown.length > 1; k++) {
+        const i = from + Math.round(((shown.length - 1) * k) / (ticks - 1));
+        const anchor = k === 0 ? "start" : k === ticks - 1 ? "end" : "middle";
+        const day = r.began_at[points[i].run]?.slice(0, 10) ?? r.run_id[points[i].run].slice(0, 8);
+        parts.push(svg("text", { x: x(i), y: HEIGHT - 6, "text-anchor": anchor }, day));
+      }
+      points.forEach((p, i) => {
+        if (i < from || i > upto || !p.mark) return;
+        parts.push(
+          svg("line", { class: "environment", x1: x(i) - step / 2, x2: x(i) - step / 2, y1: TOP, y2: HEIGHT - BOTTOM }, svg("title", {}, p.mark)),
+        );
+      });
+      let path = "",
+        pen = "M";
+      shown.forEach((p, k) => {
+        if (Number.isNaN(p.value)) return void (pen = "M");
+        path += `${pen}${x(from + k).toFixed(1)} ${y(p.value).toFixed(1)}`;
+        pen = "L";
+      });
+      parts.push(svg("path", { class: "line", d: path }));
+      const dense = shown.length > width / 4;
+      shown.forEach((p, k) => {
+        if (p.ended && Number.isNaN(p.value))
+          parts.push(svg("text", { class: "failed", x: x(from + k), y: HEIGHT - BOTTOM - 2, "text-anchor": "middle" }, "×", svg("title", {}, p.ended)));
+        if (dense || Number.isNaN(p.value)) return;
+        if (p.low !== undefined && !Number.isNaN(p.low))
+          parts.push(svg("line", { class: "interval", x1: x(from + k), x2: x(from + k), y1: y(p.low), y2: y(p.high) }));
+        parts.push(svg("circle", { class: "point", cx: x(from + k), cy: y(p.value), r: 2.5 }));
+      });
+      const boundaries = [0, ...changes.map((change) => points.findIndex((p) => p.run >= change.since)), points.length].sort((a, b) => a - b);
+      for (const change of changes) {
+        const at = points.findIndex((p) => p.run >= change.since),
+          end = points.findIndex((p) => p.run >= change.until);
+        if (at < from || at > upto) continue;
+        const kind = /FASTER|BETTER/.test(change.verdict) ? "better" : /SLOWER|WORSE/.test(change.verdict) ? "worse" : "other";
+        const stretch = change.kind === "excursion" ? end : upto;
+        parts.push(
+          svg("line", { class: `change ${kind}`, x1: x(at) - step / 2, x2: x(at) - step / 2, y1: TOP, y2: HEIGHT - BOTTOM }, svg("title", {}, change.text)),
+        );
+        for (const [first, last, value] of [
+          [Math.max(from, boundaries.findLast((one) => one < at) ?? 0), at - 1, change.before],
+          [change.kind === "drift" ? end : at, Math.min(stretch, upto, (boundaries.find((one) => one > at) ?? points.length) - 1), change.after],
+        ])
+          if (last >= first && value >= low && value <= high)
+            parts.push(svg("line", { class: `level ${kind}`, x1: x(first), x2: Math.max(x(last), x(first) + 6), y1: y(value), y2: y(value) }));
+      }
+      const cursor = svg("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, x1: -9, x2: -9 }),
+        band = svg("rect", { class: "band", y: TOP, height: HEIGHT - TOP - BOTTOM, x: -9, width: 0 });
+      const node = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": "Values by run", tabindex: 0 }, parts, band, cursor);
+      const nearest = (event) => {
+        const left = node.getBoundingClientRect().left;
+        return Math.max(from, Math.min(upto, from + Math.round((event.clientX - left - LEFT - 8) / step)));
+      };
+      const say = (i) => {
+        const p = points[i];
+        cursor.setAttribute("x1", x(i));
+        cursor.setAttribute("x2", x(i));
+        const doubt = p.low !== undefined && !Number.isNaN(p.low) ? ` (95 % ${amount(p.low, unit)}–${amount(p.high, unit)})` : "";
+        told.replaceChildren(
+          link(to("run", r.run_id[p.run]), runName(r, p.run)),
+          r.git_commit[p.run] ? ` · ${r.git_commit[p.run].slice(0, 12)}` : "",
+          " · ",
+          Number.isNaN(p.value) ? (p.ended ?? "not measured") : number(amount(p.value, unit), query(r.run_id[p.run])),
+          doubt,
+          p.n > 1 ? ` · n=${p.n}` : "",
+          p.mark ? ` · ${p.mark}` : "",
+        );
+        at = i;
+      };
+      let began = null,
+        at = upto;
+      node.addEventListener("pointermove", (event) => {
+        say(nearest(event));
+        if (began === null) return;
+        const [a, b] = [began, nearest(event)].sort((one, two) => one - two);
+        band.setAttribute("x", x(a));
+        band.setAttribute("width", x(b) - x(a));
+      });
+      node.addEventListener("pointerdown", (event) => (began = nearest(event)));
+      node.addEventListener("pointerup", (event) => {
+        const [a, b] = [began, nearest(event)].sort((one, two) => one - two);
+        began = null;
+        if (b - a >= 3) zoom(a, b);
+      });
+      node.addEventListener("dblclick", () => zoom(0, points.length - 1));
+      node.addEventListener("keydown", (event) => {
+        const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (move) {
+          event.preventDefault();
+          say(Math.max(from, Math.min(upto, at + move)));
+        } else if (event.key === "+") zoom(Math.max(0, at - (upto - from) / 4) | 0, Math.min(points.length - 1, at + (upto - from) / 4) | 0);
+        else if (event.key === "-") zoom(0, points.length - 1);
+      });
+      box.append(node);
+      say(points.findLastIndex((p, i) => i <= upto && !Number.isNaN(p.value)));
+    };
+    const zoom = (a, b) => {
+      if (b - a < 2) return;
+      [from, upto] = [a, b];
+      draw();
+    };
+    const last = (count) => el("button", { type: "button", onclick: () => zoom(Math.max(0, points.length - count), points.length - 1) }, count >= points.length ? `all ${points.length}` : `last ${count}`);
+    const counts = [...new Set([30, 100, 300, points.length].filter((count) => count <= points.length && count > 2))];
+    new ResizeObserver(() => {
+      if (box.isConnected && box.firstChild?.getAttribute("width") !== String(box.clientWidth)) draw();
+    }).observe(box);
+    return { node: el("div", {}, el("p", { class: "zoom", role: "group", "aria-label": "Runs shown" }, counts.map(last), el("span", { class: "soft" }, " drag to zoom, double-click for all")), box, told), draw };
+  };
+  const environmentMark = (r, before, now) => {
+    if (before === null) return null;
+    const parts = [];
+    if (r.host[before] !== null && r.host[now] !== null && r.host[before] !== r.host[now]) parts.push(`host ${r.host[before]} → ${r.host[now]}`);
+    const [one, two] = [before, now].map((run) => r.environments[r.environment[run]] ?? {});
+    if (r.environment[before] !== r.environment[now])
+      for (const name of new Set([...Object.keys(one), ...Object.keys(two)]))
+        if (one[name] !== two[name]) parts.push(`${name} ${one[name] ?? "?"} → ${two[name] ?? "?"}`);
+    return parts.length ? parts.slice(0, 6).join(", ") : null;
+  };
+
+  // ---- pages
+  const pages = {
+    async case([id], state) {
+      const [r, c, changes] = await Promise.all([runs(), cases(), json(site.changes)]);
+      const place = c.places.get(id);
+      if (place === undefined) return missing(`No case ${id} is published here.`);
+      const blocks = site.tiles.blocks;
+      const tiles = await Promise.all(blocks.map((block) => (block[1 + c.group[place]] ? tile(block[1 + c.group[place]]) : null)));
+      const series = new Map(),
+        ended = new Map();
+      let first = 0;
+      tiles.forEach((found, b) => {
+        const own = found?.cases.indexOf(id) ?? -1;
+        if (own >= 0) {
+          found.series.forEach(([at, label], row) => {
+            if (at !== own) return;
+            const key = JSON.stringify(found.labels[label]);
+            if (!series.has(key)) series.set(key, new Map());
+            for (let k = 0; k < found.runs; k++) {
+              const value = found.median[row * found.runs + k];
+              if (Number.isNaN(value)) continue;
+              const more = (name) => found[name]?.[row * found.runs + k];
+              series.get(key).set(first + k, { value, low: more("median_low"), high: more("median_high"), n: more("n") ?? 1 });
+            }
+          });
+          for (const [at, run, text] of found.ended) if (at === own) ended.set(first + run, text);
+        }
+        first += blocks[b][0];
+      });
+      const keys = [...series.keys()].sort((a, b) => order(c, a) - order(c, b));
+      const title = caseName(c, place);
+      document.title = title;
+      const about = c.axes.filter((axis) => c[axis][place] !== null && axis !== "name").map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][place])}`);
+      const head = [el("h1", {}, c.name[place] ?? "case"), el("p", { class: "lead" }, about.join(" · "))];
+      if (!keys.length) return [...head, el("p", {}, `Nothing was measured of it. ${[...new Set(ended.values())].join("; ")}`)];
+      const chosen = keys.includes(state.get("m")) ? state.get("m") : (keys.find((key) => changes.some((row) => row[0] === id && row[2] === JSON.parse(key)[0])) ?? keys[0]);
+      const [metric, phase, unit] = JSON.parse(chosen);
+      const values = series.get(chosen);
+      const configs = [...new Set([...values.keys()].map((run) => r.config[run]))];
+      const config = configs.includes(state.get("c")) ? state.get("c") : configs.at(-1);
+      const points = [];
+      let before = null;
+      for (let run = 0; run < r.count; run++) {
+        if (r.config[run] !== config || !(values.has(run) || ended.has(run))) continue;
+        points.push({ run, value: NaN, ...values.get(run), ended: ended.get(run), mark: environmentMark(r, before, run) });
+        before = run;
+      }
+      const own = changes.filter((row) => row[0] === id && row[1] === config && row[2] === metric && row[3] === phase).map(asChange);
+      const go = (name) => (event) => {
+        state.set(name, event.target.value);
+        location.hash = `${location.hash.split("?")[0]}?${state}`;
+      };
+      const select = (name, options, now, show) =>
+        options.length < 2 ? "" : el("select", { "aria-label": name === "m" ? "Metric" : "Config", onchange: go(name) }, options.map((value) => el("option", { value, selected: value === now }, show(value))));
+      const drawn = chart(r, points, own, unit, (run) => valueQuery(run, id, metric, phase));
+      const options = ["--models", c.name[place], "--metrics", metric, "--configs", config].map((word) => quoted(String(word)));
+      const neighbours = [...new Set(own.map((change) => change.incident))].flatMap((incident) =>
+        changes.filter((row) => row[12] === incident && row[0] !== id).slice(0, 24),
+      ).filter((row, i, all) => all.findIndex((other) => named(c, other[0], place) === named(c, row[0], place)) === i);
+      const node = [
+        ...head,
+        el("p", { class: "choose" }, select("m", keys, chosen, (key) => metricName(...JSON.parse(key))), select("c", configs, config, String), keys.length < 2 ? metricName(metric, phase) : ""),
+        drawn.node,
+        own.length
+          ? el("ul", { class: "changes" }, own.map((change) =>
+              el("li", {}, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, paste(`FROM change_points WHERE ${equals("case_id", id)} AND ${equals("config", config)} AND ${equals("metric", metric)}`)), change.note ? ` · ${change.note}` : "", " · ", link(`#incident-${change.incident}`, "what happened then"))))
+          : el("p", {}, points.length < 9 ? `${points.length} runs: a change can be told from chance from nine on.` : "No change found in this series."),
+        neighbours.length ? el("p", {}, "Moved with it: ", neighbours.flatMap((row, i) => [i ? ", " : "", link(`#/case/${row[0]}`, named(c, row[0], place))])) : "",
+        el("p", { class: "again" }, copyable(`bench history ${options.join(" ")}`)),
+      ];
+      return [node, drawn.draw];
+    },
+
+    async run([id]) {
+      const [r, c] = await Promise.all([runs(), cases()]);
+      const run = r.places.get(id);
+      if (run === undefined) return missing(`No run ${id} is published here.`);
+      const rows = await valuesOf(r, c, run);
+      document.title = runName(r, run);
+      const facts = [
+        ["run", id], ["commit", (r.git_commit[run] ?? "") + (r.git_dirty[run] ? " + changes" : "")], ["branch", r.git_branch[run]], ["status", r.status[run]],
+        ["measured by", r.source[run]], ["machine", r.machine[run] ?? (r.host[run] && `host ${r.host[run]}`)],
+        ...Object.entries(r.environments[r.environment[run]] ?? {}),
+      ].filter(([, value]) => value);
+      let previous = run - 1;
+      while (previous >= 0 && r.config[previous] !== r.config[run]) previous--;
+      const query = (column) => paste(`SELECT ${column} FROM run_details WHERE ${equals("run_id", id)}`);
+      const counts = ["cases", "failed", "steps", "rejected"].filter((name) => r[name][run]);
+      const failed = [...rows.ended].map(([place, text]) => ({ place, text }));
+      const found = valueTable(r, c, run, rows.values);
+      const field = filterField("filter cases", "", (text) => {
+        const wanted = words(text);
+        found.update((row) => holds(c.texts[row.place], wanted));
+      });
+      found.update();
+      return [
+        el("h1", {}, runName(r, run)),
+        el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), query(name)), ` ${name}`])),
+        previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
+        failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`)))) : "",
+        rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), field) : el("p", {}, "Nothing was measured in it that comparisons judge."),
+        rows.values.length ? found.node : "",
+        el("h2", {}, "Environment"),
+        el("dl", {}, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
+        el("p", { class: "again" }, copyable(`bench show ${quoted(id.slice(0, 13))}`)),
+      ];
+    },
+
+    async compare([base, candidate], state) {
+      const r = await runs();
+      const chosen = [base, candidate].map((id) => r.places.get(id));
+      const pick = (side) => {
+        const input = el("input", { type: "search", role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `pick-${side}`, autocomplete: "off", spellcheck: "false", id: `side-${side}`,
+          placeholder: "config, commit, day or run", value: chosen[side] === undefined ? "" : runName(r, chosen[side]) });
+        const list = el("ul", { role: "listbox", id: `pick-${side}`, hidden: true, "aria-label": "Runs" });
+        suggest(input, list, async (wanted) => newest(r, chosen[side] !== undefined && input.value === runName(r, chosen[side]) ? [] : wanted, 12).map((run) => ({ run, text: `${runName(r, run)} · ${(r.git_commit[run] ?? r.run_id[run]).slice(0, 12)}` })), ({ run }) => {
+          const ids = [base, candidate].map((id) => (id && r.places.has(id) ? id : "-"));
+          ids[side] = r.run_id[run];
+          location.hash = to("compare", ...ids);
+        });
+        input.addEventListener("focus", () => input.select());
+        return el("label", { class: "pick" }, ["base", "candidate"][side], el("span", {}, input, list));
+      };
+      const head = [el("h1", {}, "Compare"), el("div", { class: "picks" }, pick(0), el("a", { class: "swap", href: to("compare", candidate ?? "-", base ?? "-"), title: "Swap the sides", "aria-label": "Swap the sides" }, "⇄"), pick(1))];
+      if (chosen.includes(undefined)) return [...head, el("p", {}, "Choose two runs: type a config, the beginning of a commit, or a day.")];
+      if (base === candidate) return [...head, el("p", {}, "Both sides are the same run.")];
+      document.title = `${runName(r, chosen[0])} → ${runName(r, chosen[1])}`;
+      const c = await cases();
+      const pair = site.pairs[`${base}|${candidate}`];
+      const { rows, said, also } = pair ? await judgedRows(c, pair) : await bareRows(r, c, ...chosen);
+      const command = `bench compare ${quoted(base)} ${quoted(candidate)}`;
+      const query = (row) => paste(`SELECT base_value, candidate_value, ratio, low, high, verdict, reason FROM comparisons([${literal(base)}], [${literal(candidate)}]) WHERE ${equals("case_id", row.id)}` + (row.metric ? ` AND ${equals("metric", row.rawMetric)}` : ""));
+      const counts = new Map();
+      for (const row of rows) counts.set(row.verdict, (counts.get(row.verdict) ?? 0) + 1);
+      const changed = [...counts.keys()].filter((name) => !["SAME", "UNSURE", ""].includes(name));
+      const all = [...counts.keys()];
+      const shown = new Set(state.has("v") ? state.get("v").split(",") : changed.length ? changed : all);
+      let text = state.get("q") ?? "";
+      const save = () => {
+        state.set("v", [...shown].join(","));
+        state.set("q", text);
+        remember(state);
+      };
+      const shownAxes = c.varying.length ? c.varying : ["name"];
+      const columns = [
+        ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => row.axes[name], cell: (row) => name === "name" ? link(`#/case/${row.id}`, axis(row.axes[name])) : axis(row.axes[name]) })),
+        { name: "metric", cell: (row) => row.metric, value: (row) => row.metric },
+        { name: "base", numeric: true, cell: (row) => number(row.base, query(row)), value: (row) => row.sizes[1] },
+        { name: "candidate", numeric: true, cell: (row) => number(row.candidate, query(row)), value: (row) => row.sizes[2] },
+        { name: "difference", numeric: true, kind: () => "spare", cell: (row) => row.difference, value: (row) => row.sizes[2] - row.sizes[1] },
+        { name: "change", numeric: true, cell: (row) => number(row.change, query(row)), value: (row) => row.sizes[0] },
+        ...(pair ? [{ name: "verdict", cell: (row) => el("div", {}, verdict(row.verdict), el("p", { class: "soft" }, row.why)), value: (row) => row.verdict, kind: () => "why" }] : []),
+      ];
+      const [by, down] = (state.get("s") ?? "").split(":");
+      const found = table(columns, rows, {
+        sort: by ? [Number(by), down === "d"] : null,
+        onsort: (i, isDown) => { state.set("s", `${i}:${isDown ? "d" : "u"}`); remember(state); },
+        label: "Cases",
+      });
+      const count = el("span", { class: "soft", role: "status" });
+      const update = () => {
+        const wanted = words(text);
+        count.textContent = `${found.update((row) => shown.has(row.verdict) && holds(row.text, wanted)).toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
+      };
+      const chips = !pair ? "" : el("span", { class: "chips", role: "group", "aria-label": "Verdicts shown" }, all.map((name) => el("button", { type: "button", "aria-pressed": shown.has(name), onclick: (event) => {
+        shown.has(name) ? shown.delete(name) : shown.add(name);
+        event.currentTarget.setAttribute("aria-pressed", shown.has(name));
+        save();
+        update();
+      } }, `${(name || "not judged").toLowerCase()} ${counts.get(name).toLocaleString("en")}`)));
+      const field = filterField("filter", text, (value) => { text = value; save(); update(); });
+      update();
+      return [
+        ...head,
+        el("p", { class: pair ? "lead" : "lead bare" }, said),
+        also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, line)))) : "",
+        el("p", { class: "again" }, copyable(command)),
+        el("div", { class: "tools" }, chips, field, count),
+        found.node,
+      ];
+    },
+
+    async runs(_, state) {
+      const r = await runs();
+      document.title = "Runs";
+      const rows = Array.from({ length: r.count }, (_, i) => r.count - 1 - i);
+      const query = (run, column) => paste(`SELECT ${column} FROM run_details WHERE ${equals("run_id", r.run_id[run])}`);
+      const found = table([
+        { name: "began", value: (i) => r.began_at[i] ?? "", cell: (i) => link(to("run", r.run_id[i]), r.began_at[i] ?? r.run_id[i].slice(0, 13)) },
+        { name: "config", cell: (i) => r.config[i] },
+        { name: "commit", cell: (i) => r.git_commit[i]?.slice(0, 12) ?? "" },
+        { name: "branch", cell: (i) => r.git_branch[i] ?? "" },
+        { name: "status", cell: (i) => r.status[i] },
+        { name: "cases", numeric: true, value: (i) => r.cases[i], cell: (i) => number(r.cases[i].toLocaleString("en"), query(i, "cases")) },
+        { name: "failed", numeric: true, value: (i) => r.failed[i], cell: (i) => number(r.failed[i].toLocaleString("en"), query(i, "failed")) },
+      ].filter((column) => column.name !== "branch" || r.git_branch.some(Boolean)), rows, { label: "Runs" });
+      const filter = (text) => { state.set("q", text); remember(state); const wanted = words(text); found.update((i) => holds(r.texts[i], wanted)); };
+      const field = filterField("filter runs", state.get("q") ?? "", filter);
+      filter(field.value);
+      return [el("div", { class: "tools" }, el("h1", {}, "Runs"), field), found.node];
+    },
+
+    async cases(_, state) {
+      const c = await cases();
+      document.title = "Cases";
+      const shownAxes = ["name", ...c.varying.filter((name) => name !== "name")];
+      const found = table(shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (i) => c[name]?.[i], cell: (i) => name === "name" ? link(`#/case/${c.case_id[i]}`, c.name?.[i] ?? c.case_id[i]) : axis(c[name][i]) })), Array.from({ length: c.count }, (_, i) => i), { label: "Cases" });
+      const filter = (text) => { state.set("q", text); remember(state); const wanted = words(text); found.update((i) => holds(c.texts[i], wanted)); };
+      const field = filterField("filter cases", state.get("q") ?? "", filter);
+      filter(field.value);
+      return [el("div", { class: "tools" }, el("h1", {}, "Cases"), field), found.node];
+    },
+  };
+  // The model alone where the backend is that of the case beside it.
+  const named = (c, id, beside) => {
+    const place = c.places.get(id);
+    if (place === undefined) return id;
+    return c.backend?.[place] === c.backend?.[beside] ? c.name[place] : caseName(c, place);
+  };
+  const order = (c, key) => {
+    const [metric, phase] = JSON.parse(key);
+    return c.labels.findIndex((label) => label[0] === metric && label[1] === phase);
+  };
+  const asChange = (row) => ({ kind: row[4], verdict: row[5] ?? "", since: row[6], until: row[7], before: row[8], after: row[9], text: row[10], note: row[11], incident: row[12] });
+  const verdict = (text) => {
+    const kind = /FASTER|BETTER|FIXED/.test(text) ? "better" : /SLOWER|WORSE|BROKEN|REMOVED/.test(text) ? "worse" : "other";
+    return text ? el("span", { class: `verdict ${kind}` }, text.toLowerCase()) : "";
+  };
+  const missing = (text) => [el("h1", {}, "Not here"), el("p", {}, text), el("p", {}, link("#/", "What changed"))];
+  // All values of a run: a row a case with its values by label, and how cases ended that failed.
+  const valuesOf = async (r, c, run) => {
+    const [block, place] = r.blocks[run];
+    const tiles = await Promise.all(site.tiles.blocks[block].slice(1).filter(Boolean).map(tile));
+    const found = new Map(),
+      ended = new Map();
+    for (const one of tiles) {
+      one.series.forEach(([at, label], row) => {
+        const value = one.median[row * one.runs + place];
+        if (Number.isNaN(value)) return;
+        const number = c.places.get(one.cases[at]);
+        if (number === undefined) return;
+        if (!found.has(number)) found.set(number, new Map());
+        found.get(number).set(JSON.stringify(one.labels[label]), value);
+      });
+      for (const [at, own, text] of one.ended) if (own === place) ended.set(c.places.get(one.cases[at]), text);
+    }
+    const values = [...found].sort(([a], [b]) => a - b).map(([place, values]) => ({ place, values }));
+    return { values, ended };
+  };
+  const valueTable = (r, c, run, rows) => {
+    const keys = [...new Set(rows.flatMap((row) => [...row.values.keys()]))].sort((a, b) => order(c, a) - order(c, b)).slice(0, 12);
+    const shownAxes = c.varying.length ? c.varying : ["name"];
+    return table([
+      ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => c[name][row.place], cell: (row) => name === "name" ? link(`#/case/${c.case_id[row.place]}`, c.name[row.place]) : axis(c[name][row.place]) })),
+      ...keys.map((key) => {
+        const [metric, phase, unit] = JSON.parse(key);
+        return { name: metricName(metric, phase).replaceAll("_", " "), numeric: true, value: (row) => row.values.get(key), cell: (row) => row.values.has(key) ? number(amount(row.values.get(key), unit), valueQuery(r.run_id[run], c.case_id[row.place], metric, phase)) : "" };
+      }),
+    ], rows, { label: "Values" });
+  };
+  const axesOf = (c, place) => Object.fromEntries(c.axes.map((name) => [name, place === undefined ? null : c[name][place]]));
+  const judgedRows = async (c, pair) => {
+    const found = await json(pair);
+    const rows = found.rows.map(([id, metric, base, candidate, difference, change, told, why, ...sizes]) => {
+      const place = c.places.get(id);
+      return { id, metric, rawMetric: metric?.replace(/ \([^)]*\)$/, ""), base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, axes: axesOf(c, place),
+        text: `${c.texts[place] ?? ""} ${metric} ${told} ${found.whys[why]}`.toLowerCase() };
+    });
+    return { rows, said: found.said, also: found.also };
+  };
+  // Two runs that nothing was judged of: their values side by side.
+  const bareRows = async (r, c, base, candidate) => {
+    const [one, two] = await Promise.all([base, candidate].map((run) => valuesOf(r, c, run)));
+    const others = new Map(two.values.map((row) => [row.place, row.values])),
+      firsts = new Map(one.values.map((row) => [row.place, row.values]));
+    const rows = [];
+    for (const place of [...new Set([...firsts.keys(), ...others.keys()])].sort((a, b) => a - b)) {
+      const [a, b] = [firsts.get(place) ?? new Map(), others.get(place) ?? new Map()];
+      for (const key of [...new Set([...a.keys(), ...b.keys()])].sort((x, y) => order(c, x) - order(c, y))) {
+        const [metric, phase, unit] = JSON.parse(key),
+          before = a.get(key) ?? null,
+          after = b.get(key) ?? null,
+          better = c.labels[order(c, key)]?.[3];
+        const ratio = before > 0 && after > 0 ? (better === "lower" ? before / after : after / before) : null;
+        const difference = before === null || after === null ? null : after - before;
+        rows.push({ id: c.case_id[place], metric: metricName(metric, phase), rawMetric: metric, base: amount(before, unit), candidate: amount(after, unit),
+          difference: difference === null ? "" : `${difference < 0 ? "−" : difference > 0 ? "+" : ""}${amount(Math.abs(difference), unit)}`,
+          change: ratio === null ? "" : times(ratio), verdict: "", why: "", sizes: [ratio === null ? null : Math.abs(Math.log(ratio)), before, after], axes: axesOf(c, place),
+          text: `${c.texts[place]} ${metric}`.toLowerCase() });
+      }
+    }
+    rows.sort((a, b) => (b.sizes[0] ?? -1) - (a.sizes[0] ?? -1));
+    return { rows, also: [], said: "Values side by side, above 1x is better. These two runs were not judged when the site was published, so no change here is told from chance; the command below judges them." };
+  };
+
+  // ---- which page is shown
+  let turn = 0;
+  const show = async () => {
+    const mine = ++turn,
+      hash = location.hash,
+      incident = /^#incident-\d+$/.test(hash);
+    const { parts, state } = read();
+    const page = incident ? undefined : pages[parts[0]];
+    const [front, view] = [$("front"), $("view")];
+    let after;
+    if (page) {
+      let content;
+      try {
+        content = await page(parts.slice(1), state);
+      } catch (error) {
+        content = [el("h1", {}, "This page cannot be shown"), el("p", {}, String(error.message))];
+      }
+      if (mine !== turn) return;
+      if (typeof content.at(-1) === "function") after = content.pop();
+      view.replaceChildren(...content.flat(2).filter((node) => node !== ""));
+    } else document.title = title;
+    front.hidden = Boolean(page);
+    view.hidden = !page;
+    after?.();
+    for (const one of document.querySelectorAll("nav a"))
+      one.getAttribute("href") === (page ? `#/${parts[0]}` : "#/") ? one.setAttribute("aria-current", "page") : one.removeAttribute("aria-current");
+    if (incident) $(hash.slice(1))?.scrollIntoView();
+    else if (hash !== shown) scrollTo(0, 0);
+    shown = hash;
+    document.documentElement.dataset.drawn = hash;
+  };
+  const title = document.title;
+  let shown = location.hash;
+
+  // ---- what stays: search, queries of numbers, keys
+  suggest($("search"), $("found"), search, ({ to }) => {
+    $("search").value = "";
+    location.hash = to;
+  });
+  const hint = (text) => {
+    $("hint").textContent = text;
+    clearTimeout(hint.timer);
+    hint.timer = setTimeout(() => ($("hint").textContent = ""), 2500);
+  };
+  const copy = async (text) => {
+    document.documentElement.dataset.copied = text;
+    try {
+      await navigator.clipboard.writeText(text);
+      hint("copied");
+    } catch {
+      const field = el("textarea", { class: "off", readonly: true }, text);
+      document.body.append(field);
+      field.select();
+      hint(document.execCommand("copy") ? "copied" : "copying is not allowed here");
+      field.remove();
+    }
+  };
+  let asked = null;
+  const explain = (button) => {
+    const box = $("query");
+    asked = button;
+    box.replaceChildren(copyable(button.dataset.q), el("button", { type: "button", class: "close", onclick: closeQuery, "aria-label": "Close" }, "×"));
+    box.hidden = false;
+    box.firstChild.focus();
+  };
+  const closeQuery = () => {
+    $("query").hidden = true;
+    asked?.focus();
+    asked = null;
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("button");
+    if (button?.dataset.q) explain(button);
+    else if (button?.dataset.copy) copy(button.dataset.copy);
+    else if (button?.dataset.order) {
+      const list = document.querySelector(".incidents"),
+        by = button.dataset.order;
+      list.append(...[...list.children].sort((a, b) => a.dataset[by] - b.dataset[by]));
+      for (const other of button.parentNode.children) other.setAttribute("aria-pressed", other === button);
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !$("query").hidden) return closeQuery();
+    if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+    const go = { h: "#/", c: "#/compare", r: "#/runs", a: "#/cases" }[event.key];
+    if (event.key === "/") {
+      event.preventDefault();
+      $("search").focus();
+    } else if (event.key === "q" && event.target.dataset?.q) explain(event.target);
+    else if (event.key === "j" || event.key === "k") {
+      const all = [...document.querySelectorAll(".incident .title")],
+        at = all.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
+      if (!$("front").hidden) all[Math.max(0, Math.min(all.length - 1, at))]?.focus();
+    } else if (event.key === "?") hint("/ search · j k next and previous change · q query of a number · h what changed · c compare · r runs · a cases");
+    else if (go) location.hash = go;
+  });
+  addEventListener("hashchange", show);
+  show();
+})();

@@ -1,0 +1,97 @@
+"""A site of a store: what is in it, put together and written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..._version import __version__
+from . import contents, feeds, front, pairs, payload, tiles
+from .folder import PAGE, SiteFolder
+from .private import ENDING, ENVIRONMENT, RUN, WITHHELD, shortened
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+SCRIPT, STYLE = "site.js", "site.css"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was written."""
+
+    files: Mapping[str, int]
+    written_bytes: int
+    incidents: int
+
+    def __str__(self) -> str:
+        total = sum(self.files.values())
+        return f"{len(self.files):,} files, {total / 1e6:.1f} MB, of which {self.written_bytes / 1e6:.1f} MB are new"
+
+
+def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "") -> Published:
+    """Write the site of a store into a folder, or bring the one that is there up to date.
+
+    Args:
+        warehouse: Of the store.
+        root: The folder.
+        title: Of the site.
+        url: Where it will stand, for links from elsewhere.
+
+    Raises:
+        BenchError: The folder holds other files, or cannot be written.
+    """
+    folder = SiteFolder.open(root)
+    found = contents.read(warehouse)
+    incidents = contents.incidents(found)
+    runs = [run["run_id"] for run in found.runs]
+    cases = [case["case_id"] for case in found.cases]
+    divided = tiles.write(warehouse, folder, runs, cases, found.digests)
+    chosen = pairs.chosen(warehouse, found.history.incidents if found.history else [])
+    configs = {run["run_id"]: run["config"] for run in found.runs}
+    compared = pairs.write(warehouse, folder, chosen, configs, found.digests)
+    data = {
+        "version": __version__,
+        "tiles": divided.of_page(),
+        "pairs": compared,
+        **{
+            kind: Path(folder.add(*payload.script(kind, payload.pack(value)))).stem
+            for kind, value in (
+                ("runs", contents.of_runs(found)),
+                ("cases", contents.of_cases(found, divided.groups)),
+                ("changes", contents.of_changes(found)),
+            )
+        },
+        "incidents": {one.number: one.title for one in incidents},
+    }
+    style, code = (_asset(folder, name) for name in (STYLE, SCRIPT))
+    for name, content in feeds.files(found, incidents, title=title, url=url):
+        folder.put(name, content)
+    withheld = f"Left out: {WITHHELD}."
+    folder.put(PAGE, front.page(found, incidents, title=title, data=data, style=style, code=code, limits=withheld))
+    folder.finish()
+    return Published(folder.files, folder.written_bytes, len(incidents))
+
+
+def described() -> list[tuple[str, str]]:
+    """What is published of a store, by what it belongs to; then what is not."""
+    return [
+        ("of each run", ", ".join(RUN.values())),
+        ("of its machine", f"{', '.join(ENVIRONMENT.values())}; its class, and a number in place of its name"),
+        ("of each case", "suite, model and the other axes, with paths in names cut to their last part"),
+        ("its values", "median, 95 % interval and number of samples of what comparisons judge"),
+        ("where it failed", ", ".join(ENDING.values())),
+        ("what follows", "changes, incidents, means of suites, comparisons with their reasons"),
+        ("left out", WITHHELD),
+    ]
+
+
+def _asset(folder: SiteFolder, name: str) -> str:
+    content = Path(__file__).with_name(name).read_bytes()
+    return folder.add(payload.named(name, content), content)
+
+
+def title_of(store: Path) -> str:
+    """The title of a site that is given none: the folder that the store lies in."""
+    name = store.parent.name if store.name.startswith(".") else store.name
+    return shortened(name) or "Performance"

@@ -1,0 +1,208 @@
+"""Every value of a store in tiles: some runs × some cases each, so that a page of a case reads few files, and one of a run too.
+
+A new night changes the tiles of the newest runs only: runs stand in order of time, and a block of them ends where the id of a
+run says so, whatever else there is (as rsync finds blocks of a file). A case is in the group that its id says.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .folder import SiteFolder
+from .payload import script
+from .private import ENDING, shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ...warehouse.database import Warehouse
+
+KEPT = "_is_warm(phase) AND _is_headline(metric, better) AND metric IS NOT NULL"  # the values that comparisons judge
+_ENDS_IN = 24  # a block ends at one run in so many
+_MOST_RUNS = 64  # of a block
+_VALUES = 3000  # of a tile, at least
+
+Label = tuple[str, str | None, str | None]  # metric, phase, unit
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """How runs and cases are divided, and the files."""
+
+    blocks: Sequence[Sequence[str]]  # runs
+    groups: int
+    files: Sequence[Sequence[str]]  # of each block, by group; "" without any value
+
+    def of_page(self) -> dict[str, Any]:
+        """As the page wants it: of each block how many runs it has and its files."""
+        names = [[name.partition("/")[2].removesuffix(".js") for name in files] for files in self.files]
+        return {
+            "groups": self.groups,
+            "blocks": [[len(runs), *own] for runs, own in zip(self.blocks, names, strict=True)],
+        }
+
+
+def divide(runs: Sequence[str]) -> list[list[str]]:
+    """Runs in order of time as blocks."""
+    blocks: list[list[str]] = [[]]
+    for run in runs:
+        blocks[-1].append(run)
+        if zlib.crc32(run.encode("utf-8", "replace")) % _ENDS_IN == 0 or len(blocks[-1]) == _MOST_RUNS:
+            blocks.append([])
+    return [block for block in blocks if block]
+
+
+def group_of(case_id: str, groups: int) -> int:
+    """The group of a case."""
+    return zlib.crc32(case_id.encode("utf-8", "replace")) % groups
+
+
+def write(
+    warehouse: "Warehouse", folder: SiteFolder, runs: Sequence[str], cases: Sequence[str], digests: Mapping[str, str]
+) -> Tiles:
+    """Write the tiles of runs in order of time; those of blocks whose runs are as they were stay as they are."""
+    blocks = divide(runs)
+    (values,) = warehouse.rows(f"SELECT count(*) FROM _all_cells WHERE {KEPT}")[0]
+    groups = 1
+    while groups * 2 * _VALUES * max(1, len(blocks)) <= values:
+        groups *= 2
+    _places(warehouse, runs, cases, groups)
+    files, first = [], 0
+    for block in blocks:
+        key = f"{groups}:{','.join(digests.get(run, '') for run in block)}"
+        found = folder.reused("tiles", key)
+        if found is None:
+            found = [
+                folder.add(*script("tile", tile)) if tile else ""
+                for tile in _tiles(warehouse, first, block, cases, groups)
+            ]
+            folder.keep("tiles", key, found)
+        files.append(found)
+        first += len(block)
+    return Tiles(blocks, groups, files)
+
+
+def _places(warehouse: "Warehouse", runs: Sequence[str], cases: Sequence[str], groups: int) -> None:
+    """Temporary tables that number runs and cases."""
+    import pyarrow as pa
+
+    connection = warehouse.connection
+    tables = {
+        "site_runs": {"run_id": pa.array(runs, pa.string()), "run_place": pa.array(range(len(runs)), pa.int32())},
+        "site_cases": {
+            "case_id": pa.array(cases, pa.string()), "case_place": pa.array(range(len(cases)), pa.int32()),
+            "case_group": pa.array([group_of(case, groups) for case in cases], pa.int32()),
+        },
+    }  # fmt: skip
+    for name, columns in tables.items():
+        connection.register("given", pa.table(columns))
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM given")
+        connection.unregister("given")
+
+
+def _tiles(warehouse: "Warehouse", first: int, block: Sequence[str], cases: Sequence[str], groups: int) -> list[bytes]:
+    """The tiles of a block by group, packed; empty where there is nothing. `first` is the place of its first run."""
+    import numpy as np
+
+    labels, columns = _columns(warehouse, first, block)
+    endings = _endings(warehouse, first, block)
+    group = np.asarray([group_of(case, groups) for case in cases], dtype=np.int32)
+    of_value = group[columns["case_place"]]
+    tiles = []
+    for number in range(groups):
+        here = {name: column[of_value == number] for name, column in columns.items()}
+        ended = [row for row in endings if group[row[0]] == number]
+        tiles.append(_tile(here, labels, cases, len(block), ended) if len(here["case_place"]) or ended else b"")
+    return tiles
+
+
+def _columns(warehouse: "Warehouse", first: int, block: Sequence[str]) -> "tuple[list[Label], dict[str, NDArray[Any]]]":
+    """The values of a block as columns of numbers, and what their `label` counts."""
+    import numpy as np
+
+    columns = "case_place, metric, phase, unit, run_place, median, median_low, median_high, n"
+    source = "_all_cells SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS run_id) USING (run_id)"
+    joined = f"{source} JOIN site_runs USING (run_id) JOIN site_cases USING (case_id)"
+    table = warehouse.connection.sql(
+        f"SELECT {columns} FROM {joined} WHERE {KEPT}"
+        " ORDER BY case_place, metric, phase NULLS FIRST, unit NULLS FIRST, run_place",
+        params=[list(block)],
+    ).to_arrow_table()
+    keys = list(zip(*(table.column(name).to_pylist() for name in ("metric", "phase", "unit")), strict=True))
+    labels = sorted(set(keys), key=str)
+    places = {label: place for place, label in enumerate(labels)}
+    found = {
+        name: np.asarray(table.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+        for name in ("median", "median_low", "median_high", "n")
+    }
+    for name in ("case_place", "run_place"):
+        found[name] = np.asarray(table.column(name).to_numpy(), dtype=np.int64)
+    found["run_place"] -= first
+    found["label"] = np.asarray([places[key] for key in keys], dtype=np.int64)
+    return labels, found
+
+
+def _endings(warehouse: "Warehouse", first: int, block: Sequence[str]) -> list[list[Any]]:
+    """How cases ended that failed: the place of the case, of the run, and what may be said of it."""
+    rows = warehouse.rows(
+        f"SELECT case_place, run_place, {', '.join(ENDING)}"
+        " FROM case_outcomes JOIN site_runs USING (run_id) JOIN site_cases USING (case_id)"
+        " WHERE failed AND list_contains(?::VARCHAR[], run_id) ORDER BY case_place, run_place, kind DESC",
+        [list(block)],
+    )
+    found: dict[tuple[int, int], list[Any]] = {}
+    for case, run, *told in rows:
+        words = [shortened(str(text)) for text in told if text is not None]
+        found.setdefault((case, run), [case, run - first, ", ".join(dict.fromkeys(words))])
+    return list(found.values())
+
+
+def _tile(
+    columns: "Mapping[str, NDArray[Any]]",
+    labels: Sequence[Label],
+    cases: Sequence[str],
+    runs: int,
+    ended: Sequence[Sequence[Any]],
+) -> bytes:
+    """A header and matrices, a row a series and a column a run: the values, and where there are any, intervals and counts."""
+    import numpy as np
+
+    series = np.stack([columns["case_place"], columns["label"]], axis=1)
+    rows, place = np.unique(series, axis=0, return_inverse=True)
+    own = sorted({*rows[:, 0].tolist(), *(row[0] for row in ended)})
+    numbers = {case: number for number, case in enumerate(own)}
+    used = sorted(set(rows[:, 1].tolist()))
+    header: dict[str, Any] = {
+        "cases": [cases[case] for case in own],
+        "labels": [[part and shortened(part) for part in labels[label]] for label in used],
+        "series": [[numbers[case], used.index(label)] for case, label in rows.tolist()],
+        "runs": runs,
+        "ended": [[numbers[case], run, text] for case, run, text in ended],
+        "more": [],
+    }
+    matrices = [_matrix(columns["median"], place, columns["run_place"], (len(rows), runs)).tobytes()]
+    for name, is_there in (
+        ("median_low", ~np.isnan(columns["median_low"])), ("median_high", ~np.isnan(columns["median_high"])),
+        ("n", columns["n"] != 1),
+    ):  # fmt: skip
+        if is_there.any():
+            header["more"].append(name)
+            own_matrix = _matrix(columns[name], place, columns["run_place"], (len(rows), runs))
+            matrices.append(own_matrix.astype("<f4").tobytes())
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    text += b" " * (-(len(text) + 4) % 8)  # numbers begin where a browser can read them in place
+    return gzip.compress(len(text).to_bytes(4, "little") + text + b"".join(matrices), 6, mtime=0)
+
+
+def _matrix(
+    values: "NDArray[Any]", rows: "NDArray[Any]", columns: "NDArray[Any]", shape: tuple[int, int]
+) -> "NDArray[np.float64]":
+    import numpy as np
+
+    matrix = np.full(shape, np.nan, dtype="<f8")
+    matrix[rows.ravel(), columns] = values
+    return matrix
