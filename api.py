@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from .query.change.command import Changes
 from .query.comparison.command import Compare
 from .query.explain.command import Plan
+from .query.lists import Speedups
 from .query.question import Asker, Question, documentation_of, signature_of
 from .query.regression.command import Regressions
 from .query.relation import Relation
@@ -215,6 +216,8 @@ class OpenStore:
             table, rows = found.table(), [dict(row) for row in found.rows]
             cells = [[*row] for row in table.cells]
             return Verdicts(found.result, rows, [*table.columns], cells, [*notes, *found.sentences()])
+
+    speedups = ask(Speedups)
 
     compare = ask(Compare)
 

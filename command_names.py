@@ -13,7 +13,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "why": (".query.why.command", "why", "Why it is slower: parts that add up to the difference."),
     "cost-model": (".query.cost.command", "cost_model", "Fit what a scheduler step costs by its tokens."),
     "compare": (".query.comparison.command", "compare", "Compare two sides case by case, with verdicts."),
-    "speedups": (".query.command", "speedups", "Every backend against its baseline, with intervals."),
+    "speedups": (".query.lists", "speedups", "Every backend against its baseline, with intervals."),
     "regressions": (".query.regression.command", "regressions", "What got worse since the runs before, beyond noise."),
     "history": (".query.change.command", "history", "What changed over many runs: steps, drifts and excursions."),
     "bisect": (".measure.bisect.command", "command", "Find the commit that made it slower, larger or fail."),
@@ -54,11 +54,11 @@ WANTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     ),
 }  # fmt: skip
 LISTING: dict[str, tuple[str, str, str]] = {
-    "runs": (".query.command", "runs", "List runs, newest first."),
-    "configs": (".query.command", "configs", "List configs and what is known of each."),
-    "cases": (".query.command", "cases", "List cases and how each ended."),
-    "sources": (".query.command", "sources", "List imported files with their accounting."),
-    "rejects": (".query.command", "rejects", "List records that could not be read, and why."),
+    "runs": (".query.lists", "runs", "List runs, newest first."),
+    "configs": (".query.lists", "configs", "List configs and what is known of each."),
+    "cases": (".query.lists", "cases", "List cases and how each ended."),
+    "sources": (".query.lists", "sources", "List imported files with their accounting."),
+    "rejects": (".query.lists", "rejects", "List records that could not be read, and why."),
 }
 KEEPING: dict[str, tuple[str, str, str]] = {
     "recover": (".warehouse.upkeep.command", "recover", "Seal the journals of processes that died."),

@@ -12,6 +12,7 @@ from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
 from ..query.explain.command import EnvironmentDifference, Plan
+from ..query.lists import ListCases, ListConfigs, ListRejects, ListRuns, ListSources, Speedups
 from ..query.question import Question
 from ..query.regression.command import Regressions
 from ..query.why.command import Why
@@ -51,15 +52,8 @@ ANSWERS = {
     "sql": _of(),
     "views": _of("views"),
     "views NAME": _of("views NAME"),
-    "speedups": _of("speedups"),
-    **_asked(Compare, Regressions, Changes),
+    **_asked(Speedups, Compare, Regressions, Changes, ListRuns, ListConfigs, ListCases, ListSources, ListRejects),
     "compare TRACE": _of("trace_part_sides"),
-    "runs": _of("run_summaries"),
-    "runs --forgotten": _of("forgotten_runs"),
-    "configs": _of("config_summaries"),
-    "cases": _of("case_outcomes"),
-    "sources": _of("source_files"),
-    "rejects": _of("rejected_records"),
     "show": JsonAnswer(("case_results",), version=2),
     "show --details": _of("run_details"),
     "explain": _of(*(f"explain ({kind})" for kind in (

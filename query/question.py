@@ -125,7 +125,7 @@ class Reply(Generic[Result]):
     """An answer. What only some askers want is computed when they want it, while the warehouse is open."""
 
     result: Result  # of the function behind the question
-    columns: Sequence[str]  # of the rows
+    columns: Callable[[], Sequence[str]]  # of the rows
     rows: Iterable[Row]  # as programs get them; read once
     table: Callable[[], PeopleTable]
     sentences: Callable[[], Iterable[str]] = _nothing  # below the table
@@ -148,7 +148,7 @@ class Reply(Generic[Result]):
         if fmt in PEOPLE:
             self._write_table(fmt, output)
         else:
-            write_rows(self.columns, (list(row.values()) for row in self.rows), fmt, output)
+            write_rows(self.columns(), (list(row.values()) for row in self.rows), fmt, output)
         if fmt in PEOPLE or self.says_always:
             for sentence in (*self.sentences(), *(self.hints() if fmt in PEOPLE else ())):
                 notify(sentence)
@@ -191,6 +191,16 @@ class Question(Generic[Result]):
     def places(self) -> Sequence[str]:
         """Its options that may be paths: the command reads these in place."""
         return ()
+
+    def asked_store(self, store: Store) -> contextlib.AbstractContextManager[Store]:
+        """The store to ask: that of the command, or one that has its paths, read in place."""
+        if not (places := self.places()):
+            return contextlib.nullcontext(store)
+        from .command_services import command_services
+        from .comparison.sides import sides_in_place
+
+        every = bool(getattr(self, "all_runs", False))
+        return sides_in_place(store, places, notify, command_services().ingest_path, all_runs=every)
 
     def prepared(self, store: Store) -> Self:
         """The question of the command, after its own preparations."""
@@ -277,10 +287,12 @@ def command_of(question: type[Question[Any]]) -> click.Command:
     """The command that asks a question."""
 
     def run(*, fmt: str, store: Store, output: Path | None = None, **given: Any) -> int:
+        from ..warehouse.database import Warehouse
+
         values = {each.name: _read(each, given[each.name]) for each in fields_of(question)}
         asked = question(**values).prepared(store)
         with contextlib.ExitStack() as stack:
-            warehouse = stack.enter_context(_opened(asked, store, stack))
+            warehouse = stack.enter_context(Warehouse.open(stack.enter_context(asked.asked_store(store))))
             found = asked.answer(warehouse, Asker(notify, command=True))
             if found.nothing is not None:
                 raise found.nothing
@@ -300,21 +312,6 @@ def command_of(question: type[Question[Any]]) -> click.Command:
 
 def _read(each: QuestionField, value: Any) -> Any:
     return value if each.option.read is None else each.option.read(value)
-
-
-def _opened(asked: Question[Any], store: Store, stack: contextlib.ExitStack) -> "Warehouse":
-    """The warehouse that holds what is asked about, read in place where that is a path."""
-    from ..warehouse.database import Warehouse
-
-    if places := asked.places():
-        from .command_services import command_services
-        from .comparison.sides import sides_in_place
-
-        every = bool(getattr(asked, "all_runs", False))
-        store = stack.enter_context(
-            sides_in_place(store, places, notify, command_services().ingest_path, all_runs=every)
-        )
-    return Warehouse.open(store)
 
 
 def _line(question: type[Question[Any]]) -> str:

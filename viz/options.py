@@ -40,9 +40,6 @@ def inches(text: str) -> tuple[float, float]:
     return width, height
 
 
-Runs = Annotated[
-    Sequence[str], Option("Only these runs: id prefix, config, commit, day, tag:NAME, latest, latest~1, path.")
-]
 Title = Annotated[str | None, Option("Title instead of the chart's own; '' draws none, and no subtitle.")]
 Size = Annotated[
     tuple[float, float] | None,

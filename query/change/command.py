@@ -126,7 +126,7 @@ class Changes(Question["History"]):
 
         return Reply(
             result=found,
-            columns=past.COLUMNS,
+            columns=lambda: past.COLUMNS,
             rows=found.rows,
             table=table,
             headings_alone=False,
@@ -172,7 +172,7 @@ def _values(found: "Answer") -> Reply[Any]:
     rows = found.dicts()
     return Reply(
         result=None,
-        columns=found.columns,
+        columns=lambda: found.columns,
         rows=rows,
         table=lambda: PeopleTable(*render_values(list(rows)), shared=SHARED_BY_VALUES, spare=("run", "commit", "n")),
     )
@@ -200,4 +200,4 @@ def _summary(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], k: int)
             + ", oldest left"
         )
 
-    return Reply(result=None, columns=found.columns, rows=rows, table=table, sentences=span)
+    return Reply(result=None, columns=lambda: found.columns, rows=rows, table=table, sentences=span)

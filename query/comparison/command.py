@@ -34,7 +34,7 @@ def reply_of(found: "Comparison", *, everything: bool = False) -> "Reply[Compari
 
     return Reply(
         result=found,
-        columns=list(rows[0]) if rows else (),
+        columns=lambda: list(rows[0]) if rows else (),
         rows=rows,
         table=table,
         sentences=lambda: sentences(found, everything=everything),
@@ -189,7 +189,7 @@ class Compare(Question["Comparison"]):
             where["metric"] = asked_metrics(warehouse, self.metrics)
         found = compare(warehouse, *sides, floor=self.floor, fdr=self.fdr, where=where, across=self.across)
         reply = reply_of(found, everything=self.everything)
-        if not reply.columns:
+        if not reply.columns():
             return replace(reply, nothing=self._nothing())
         if self.by is None:
             reply = replace(reply, hints=lambda: next_question(warehouse, found, all_runs=self.all_runs))
@@ -210,7 +210,7 @@ class Compare(Question["Comparison"]):
         rows = compare_served(warehouse, *sides, limits, floor=self.floor, fdr=self.fdr, metrics=self.metrics)
         return Reply(
             result=rows,
-            columns=list(rows[0]),
+            columns=lambda: list(rows[0]),
             rows=rows,
             table=lambda: PeopleTable(*render_served(rows)),
             sentences=lambda: sentences_of_served(rows, limits),

@@ -12,7 +12,7 @@ from ...warehouse.console.options import Command, notify, store_option
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
-from ..command import without_empty
+from ..lists import without_empty
 from .edits import check_config, preview
 from .edits import forget as forget_runs
 from .edits import remember as remember_runs

@@ -93,7 +93,7 @@ class Plan(Question[list[Row]]):
         found = effects(warehouse, goal, where)
         return Reply(
             result=found,
-            columns=list(found[0]),
+            columns=lambda: list(found[0]),
             rows=found,
             table=lambda: PeopleTable(*render(found, goal)),
             sentences=lambda: sentences(found, effects(warehouse, replace(goal, correction="bonferroni"), where), goal),
@@ -133,7 +133,7 @@ class EnvironmentDifference(Question["list[EnvironmentField]"]):
         fields = ((fact.kind, fact.field, fact.base, fact.candidate, fact.same) for fact in found)
         return Reply(
             result=found,
-            columns=COLUMNS,
+            columns=lambda: COLUMNS,
             rows=(dict(zip(COLUMNS, each, strict=True)) for each in fields),
             table=lambda: PeopleTable(*render(found, *(side.name for side in sides))),
             sentences=lambda: [sentence(found)],

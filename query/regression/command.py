@@ -155,7 +155,7 @@ class Regressions(Question[list[Row]]):
         said = list(sentences(warehouse, rows, judged))
         return Reply(
             result=rows,
-            columns=COLUMNS,
+            columns=lambda: COLUMNS,
             rows=shown,
             table=lambda: PeopleTable(*render(told), shared=[*HEADINGS.values()], spare=SPARE, reason="why"),
             sentences=lambda: said,

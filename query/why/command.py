@@ -67,7 +67,7 @@ class Why(Question[Decomposition]):
         document = found.document()
         return Reply(
             result=found,
-            columns=list(document),
+            columns=lambda: list(document),
             rows=[document],
             table=lambda: PeopleTable(
                 HEADINGS, [*cells(found, everything=self.everything)], spare=("base", "candidate")

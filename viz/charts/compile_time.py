@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from ...query.tables import newest_runs
-from ...warehouse.console.declared import Backends, Configs, Models, Option, Suites
+from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.errors import NothingToShow
 from ..data import USUAL, Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
 from ..marks.bars import Bar, Bars
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import choose_unit

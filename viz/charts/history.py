@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ...warehouse.console.declared import Backends, Configs, Models, Option, Suites
+from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.run_axis import RunAxis, began, days_of
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish, ordered
 from ..style.units import DisplayUnit

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from ...query.pasteable_sql import number_literal
-from ...warehouse.console.declared import Option
+from ...warehouse.console.declared import Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from .. import step_filter
 from ..data import all_configs, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
 from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series

@@ -8,13 +8,13 @@ import click
 
 from ...query.pasteable_sql import text_literal
 from ...query.tables import newest_runs
-from ...warehouse.console.declared import Configs, Models, Option
+from ...warehouse.console.declared import Configs, Models, Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import NothingToShow
 from ..data import Row, filter_sql, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import common_values, printable
 from ..style.plot_area import line_labels

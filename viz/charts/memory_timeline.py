@@ -7,12 +7,12 @@ import click
 
 from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
-from ...warehouse.console.declared import Backends, Configs, Models, Option
+from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from ..data import Row, all_configs, filter_sql, in_order, read_rows
 from ..marks.lines import Lines, Panel, Point
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish
 from ..style.units import choose_unit, interval_of

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...query.pasteable_sql import text_literal
-from ...warehouse.console.declared import Configs, Option
+from ...warehouse.console.declared import Configs, Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
 from .. import slo
 from ..data import Row, all_configs, in_order, read_rows, select
 from ..marks.frontier import Frontier
 from ..marks.lines import Panel, Point
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..slo import E2e, Tpot, Ttft
 from ..style.labels import common_values, distinguish

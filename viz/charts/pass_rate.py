@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ...warehouse.console.declared import Backends, Configs, Models, Option, Suites
+from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from ..data import Row, filter_sql, in_order, lookup_command, read_rows
 from ..marks.heatmap import HeatCell, HeatMap, State
 from ..marks.run_axis import RunAxis, began, days_of
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from ...warehouse.console.declared import Option
+from ...warehouse.console.declared import Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from .. import downsample, step_filter
@@ -13,7 +13,7 @@ from ..bands import Bands
 from ..data import Row, all_configs, read_rows
 from ..marks import cost_curves
 from ..marks.scatter import Y_TITLE, Steps
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import SIZE, Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
 from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series

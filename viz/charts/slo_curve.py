@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from ...warehouse.console.declared import Configs
+from ...warehouse.console.declared import Configs, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from .. import slo
 from ..data import all_configs, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..slo import E2e, Tpot, Ttft
 from ..style.labels import common_values

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from ...query.resolve import check_values
 from ...query.step_runs import STEPPED
-from ...warehouse.console.declared import Configs
+from ...warehouse.console.declared import Configs, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from ..data import Row, in_order, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..step_series import AllRuns, SplitBy, choose_series
 from ..style.labels import common_values

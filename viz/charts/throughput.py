@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...query.cost.model import CostModel
+from ...warehouse.console.declared import Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from .. import step_filter
@@ -11,7 +12,7 @@ from ..data import Row, all_configs, read_rows
 from ..marks import cost_curves
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import FittedCurve
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
 from ..step_series import AllRuns, SplitBy, StepConfigs, StepSeries, choose_series

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ...query.pasteable_sql import list_literal, number_literal
 from ...query.resolve import check_values
 from ...query.step_runs import STEPPED
-from ...warehouse.console.declared import Configs
+from ...warehouse.console.declared import Configs, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from ..data import Row, all_configs, read_rows
 from ..marks.lines import Lines, Panel, Point
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..step_series import SplitBy, choose_series
 from ..style.labels import common_values

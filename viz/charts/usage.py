@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from ...query.pasteable_sql import text_literal
-from ...warehouse.console.declared import Backends, Configs, Models, Option
+from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows
 from ..marks.lines import Lines, Panel, Point
-from ..options import Runs, Size, Title
+from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish, printable
 from ..style.units import DisplayUnit, choose_unit

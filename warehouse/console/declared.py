@@ -64,6 +64,10 @@ class Positional(Option):
         )
 
 
+Runs = Annotated[
+    Sequence[str],
+    Option("Only these runs: id prefix, config, commit, day, tag:NAME, latest, latest~1, path.", on=Surface.PEOPLE),
+]
 Configs = Annotated[Sequence[str], Option("Only these configs.", on=Surface.PEOPLE)]
 Suites = Annotated[Sequence[str], Option("Only these suites.", on=Surface.PEOPLE)]
 Backends = Annotated[Sequence[str], Option("Only these backends.", on=Surface.PEOPLE)]
