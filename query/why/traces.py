@@ -52,7 +52,7 @@ def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everythi
     shown = rows if everything else [row for row in rows[:MOST_ROWS] if row["difference_ns"]]
     return Reply(
         result=rows,
-        columns=list(rows[0]),
+        columns=lambda: list(rows[0]),
         rows=rows,
         table=lambda: PeopleTable(HEADINGS, [*_cells(shown)], spare=("calls",)),
         sentences=lambda: [*_sums(rows), *_rest(rows[len(shown) :]), *doubts(warehouse, sides, rows)],
