@@ -63,8 +63,9 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     def without_empty(self) -> "Table":
-        """The table without its empty columns."""
-        keep = [i for i in range(len(self.columns)) if any(row[i] is not None for row in self.rows)]
+        """The table without its empty columns, and without counts of which all are 0."""
+        says = [(None, 0) if column.kind == "count" else (None,) for column in self.columns]
+        keep = [i for i, nothing in enumerate(says) if any(row[i] not in nothing for row in self.rows)]
         return Table([self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows])
 
     def without_alike(self, names: Container[str]) -> "tuple[Table, str]":

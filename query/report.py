@@ -30,6 +30,7 @@ class Report:
     runs: tuple[str, ...]  # likewise: those of the base, and those that are judged
     document: Document
     sides: tuple[Side, Side] | None = None  # where two were asked for
+    before: str | None = None  # the run that it is set beside
     suites: Sequence[str] = ()  # that were asked for; () is all, as for backends
     backends: Sequence[str] = ()
     all_runs: bool = False
@@ -96,7 +97,8 @@ def report(
         judged += [sections.changes(warehouse, parts_before, runs, scope)] if parts_before else []
     cases = [sections.summary(warehouse, parts, parts_before, limits, scope), *sections.suites(warehouse, parts, scope)]
     written = (
-        *([*cases, *judged] if sides is None else [*judged, *cases]),
+        *judged,
+        *cases,
         sections.flags(warehouse, parts, limits, scope),
         sections.scheduler(warehouse, {side.name: side.runs for side in sides or ()} or {configs[0]: runs}),
         sections.memory(warehouse, parts, scope),
@@ -120,6 +122,7 @@ def report(
         (*(sides[0].runs if sides is not None else ()), *runs),
         document,
         sides,
+        before,
         suites,
         backends,
         all_runs,

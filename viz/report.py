@@ -14,7 +14,7 @@ from ..query.document import COMMENT_LIMIT
 from ..sql.rules import MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP
 from ..warehouse.console.completion import complete
 from ..warehouse.console.options import Command, notify, store_option
-from ..warehouse.errors import BenchError, Exit, MissingExtra, NothingToShow, UnknownName
+from ..warehouse.errors import BenchError, Exit, MissingExtra
 from ..warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -217,14 +217,17 @@ def _figures(
         ),
         "scheduler": lambda: runtime_vs_tokens.draw(warehouse, runs=report.runs, split_by=apart),
     }
+    moved: Callable[[str, str], Figure] = lambda base, candidate: movers.draw(  # noqa: E731
+        warehouse, base, candidate, suites=report.suites, backends=report.backends, all_runs=report.all_runs,
+        title=report.document.verdict,
+    )  # fmt: skip
     if sides:
-        charts["changed"] = lambda: movers.draw(
-            warehouse, sides[0].name, sides[1].name, suites=report.suites, backends=report.backends,
-            all_runs=report.all_runs,
-        )  # fmt: skip
+        charts["changed"] = lambda: moved(sides[0].name, sides[1].name)
+    elif before := report.before:
+        charts["changes"] = lambda: moved(before, runs[-1])
     for section in document.sections:
         if section.key in charts:
             try:
                 yield section.key, [charts[section.key]()]
-            except (NothingToShow, UnknownName):  # such as runs without latency
+            except BenchError:  # such as runs without latency, or that repeat each other
                 continue

@@ -188,14 +188,15 @@ def incidents(contents: SiteContents) -> list[Incident]:
 
 
 def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...], past.Series]) -> Incident:
-    rose = row["after"] > row["before"]
-    moved = [
-        one for one in members if one["metric"] == row["metric"] and (one["after"] > one["before"]) == rose
-    ] or members
+    own = [one for one in members if one["metric"] == row["metric"]] or members
+    largest = max(own, key=lambda one: abs(one["change"] or math.inf))
+    rose = (row["most_change"] or largest["after"] - largest["before"]) > 0
+    moved = [one for one in own if (one["after"] > one["before"]) == rose] or own
     moved = sorted(moved, key=lambda one: -abs(one["change"] or math.inf))
     undirected = row["better"] is None or row["kind"] == "two levels"
+    worse = None if undirected else is_worse(moved[0])
     day = f"{row['since_at']:%Y-%m-%d}" if row["since_at"] else row["since_run_id"][:13]
-    title = f"{_who(row)}: {_change(row)}"
+    title = f"{_who(row)}: {_change(row, moved[0])}"
     return Incident(
         number=row["incident"],
         key="|".join(str(row[name]) for name in ("config", "since_run_id", "metric", "kind")),
@@ -208,9 +209,9 @@ def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...],
         query=paste(
             f"FROM change_points WHERE {equals('config', row['config'])} AND {equals('since_run_id', row['since_run_id'])}"
         ),
-        picture=_picture(row, moved, series, title),
+        picture=_picture(row, moved, series, title, worse),
         is_minor=undirected or row["cost"] < SMALL or row["lasts"] is False,
-        is_worse=None if undirected else is_worse(row),
+        is_worse=worse,
         cost=row["cost"],
         good_run=row["good_run_id"],
         since_run=row["since_run_id"],
@@ -226,10 +227,11 @@ def _who(row: Row) -> str:
     return f"{counted(row['members'], 'case')}{of}"
 
 
-def _change(row: Row) -> str:
+def _change(row: Row, most: Row) -> str:
+    """By how much, else the levels of the member that changed most."""
     metric = shortened(row["metric"]).replace("_", " ")
     if row["change"] is None:
-        return f"{metric} {amount(row['before'], row['unit'])} → {amount(row['after'], row['unit'])}"
+        return f"{metric} {amount(most['before'], row['unit'])} → {amount(most['after'], row['unit'])}"
     size, word = abs(100 * row["change"]), "more" if row["change"] > 0 else "less"
     return f"{size:.1f} % {word} {metric}"
 
@@ -280,7 +282,9 @@ def _command(row: Row) -> str:
     return words + (f" --since {row['since_at']:%Y-%m-%d}" if row["since_at"] else "")
 
 
-def _picture(row: Row, moved: Sequence[Row], series: Mapping[tuple[Any, ...], past.Series], title: str) -> str:
+def _picture(
+    row: Row, moved: Sequence[Row], series: Mapping[tuple[Any, ...], past.Series], title: str, worse: bool | None
+) -> str:
     """The mean of what moved, in per cent of the level before, around the incident."""
     lines = []
     for one in moved[:50]:
@@ -303,10 +307,11 @@ def _picture(row: Row, moved: Sequence[Row], series: Mapping[tuple[Any, ...], pa
     after = 100 * row["change"] if row["change"] is not None else None
     begin, end = since - first, until - first
     short = row["kind"] == "excursion"
-    levels = [pictures.Span(0, max(0, begin - 1), 0.0)] if row["kind"] != "two levels" else []
+    levels = (
+        [pictures.Span(max(0, begin - moved[0]["n_before"]), max(0, begin - 1), 0.0)]
+        if row["kind"] != "two levels"
+        else []
+    )
     if after is not None and row["kind"] != "two levels":
         levels.append(pictures.Span(end if row["kind"] == "drift" else begin, end if short else len(values) - 1, after))
-    undirected = row["better"] is None or row["kind"] == "two levels"
-    return pictures.incident(
-        values, levels, begin, title, worse=None if undirected else is_worse(row), until=end if short else None
-    )
+    return pictures.incident(values, levels, begin, title, worse=worse, until=end if short else None)

@@ -57,8 +57,9 @@ def incident(
         )
     parts.append(f'<path class="line" d="{_path(values, scale)}"/>')
     for level in levels:
+        colour = kind if level.first >= since else "before"
         x1, x2, y = scale.x(level.first), scale.x(level.last), scale.y(level.value)
-        parts.append(f'<line class="level {kind}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<line class="level {colour}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
     return _svg(width, height, label, "picture", "".join(parts))
 
 

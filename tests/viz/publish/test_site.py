@@ -14,10 +14,11 @@ from bench.viz.publish import site, tiles
 from bench.viz.publish.folder import SiteFolder
 from bench.viz.publish.private import shortened
 from bench.warehouse.errors import BenchError
+from bench.warehouse.events import Instant
 
 from ...builders import Builder, case, metric, outcome, run
 from ..stores import HOSTILE
-from .sites import contents, data, nights, publish
+from .sites import DAY_US, contents, data, nights, publish
 
 
 def names(folder: Path) -> set[str]:
@@ -179,6 +180,18 @@ def test_runs_without_a_time_or_a_value_are_a_site(tmp_path: Path) -> None:
     publish(Builder().add(run("none"), one, outcome(one, "OOM")), tmp_path)
 
     assert data(tmp_path, "runs")[0]["columns"]["began_at"] == [None]
+
+
+def test_a_metric_that_rises_from_zero_is_an_incident(tmp_path: Path) -> None:
+    """A level that is no positive number has no mean and no ratio: its change is told by the levels."""
+    made = []
+    for night in range(30):
+        one = case("mlp", f"night-{night:03}")
+        made += [run(one.run_id, "nightly", started_at=Instant(DAY_US * (night + 1))), one, outcome(one)]
+        made.append(metric(one, "graph_breaks", 0.0 if night < 20 else 4.0, unit="count", better="lower"))
+    publish(Builder().add(*made), tmp_path)
+
+    assert "mlp: graph breaks 0 → 4" in (tmp_path / "index.html").read_text()
 
 
 def test_an_incident_has_its_picture_and_commands(tmp_path: Path) -> None:
