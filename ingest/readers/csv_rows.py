@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...warehouse.events import Reject
 from ...warehouse.log import Batch
@@ -12,6 +12,8 @@ from .document import BadRecord, read_lines
 
 LONGEST_RECORD = 100  # lines; an unclosed quote must not swallow the rest of a file
 LONGEST_BYTES = 1 << 20  # of a record
+NO_CSV = "not valid CSV"
+QUOTE = f"{NO_CSV}: a quote that opens or closes no cell, or is not closed within {LONGEST_RECORD} lines"
 LONE_CR = (
     "a carriage return (CR) without a line feed, the line end of old Macs. Convert the file: tr '\\r' '\\n' < OLD > NEW"
 )
@@ -36,21 +38,36 @@ class CsvRow:
 
 
 def rows(lines: Iterable[tuple[int, bytes]], separator: str = ",") -> Iterator[CsvRow]:
-    """The records of numbered lines; a quoted cell may span several."""
-    first, pending = 0, b""
-    held = 0
+    """The records of numbered lines; a quoted cell may span several that follow each other."""
+    held: list[tuple[int, bytes]] = []
+    is_open = False
     for number, line in lines:
-        if not held:
-            first, pending = number, line
-        else:
-            pending += b"\n" + line
-        held += 1
-        if pending.count(b'"') % 2 and held < LONGEST_RECORD:
-            continue
-        yield _row(first, pending, separator)
-        held = 0
+        if held and number != held[-1][0] + 1:
+            yield from _record(held, separator, is_open=is_open)
+            held, is_open = [], False
+        held.append((number, line))
+        is_open ^= line.count(b'"') % 2 == 1
+        if not is_open or len(held) == LONGEST_RECORD:
+            yield from _record(held, separator, is_open=is_open)
+            held, is_open = [], False
     if held:
-        yield _row(first, pending, separator)
+        yield from _record(held, separator, is_open=is_open)
+
+
+def _record(lines: list[tuple[int, bytes]], separator: str, *, is_open: bool) -> Iterator[CsvRow]:
+    """The record that some lines are together; where they are none, those with the quotes are bad, and the others rows."""
+    if not is_open:
+        together = _row(lines[0][0], b"\n".join(line for _, line in lines), separator)
+        if len(lines) == 1 or not _is_no_csv(together.problem):
+            yield together
+            return
+    for number, line in lines:
+        alone = _row(number, line, separator)
+        yield replace(alone, cells=[], problem=alone.problem or QUOTE) if line.count(b'"') % 2 else alone
+
+
+def _is_no_csv(problem: str | None) -> bool:
+    return problem is not None and (problem == LONE_CR or problem.startswith(NO_CSV))
 
 
 def _row(line: int, data: bytes, separator: str) -> CsvRow:
@@ -76,7 +93,7 @@ def _row(line: int, data: bytes, separator: str) -> CsvRow:
 
 def reason_of(error: csv.Error) -> str:
     """Why a record is no CSV."""
-    return LONE_CR if "new-line character" in str(error) else f"not valid CSV: {error}"
+    return LONE_CR if "new-line character" in str(error) else f"{NO_CSV}: {error}"
 
 
 def find_header(lines: Iterable[tuple[int, str]], headers: Iterable[frozenset[str]]) -> CsvRow | None:

@@ -234,17 +234,17 @@ class _Splitter:
             return data, b""
         lines = BlockLines.of(data)
         regions = self._open_quotes(lines)
-        if (
-            regions
-            and regions[-1][1] == len(lines.ends) - 1
-            and regions[-1][1] - regions[-1][0] + 1 < csv_rows.LONGEST_RECORD
-        ):
-            start = lines.starts[regions[-1][0]]
+        begin, end = regions[-1] if regions else (0, len(lines.ends))
+        if begin == end and begin + csv_rows.LONGEST_RECORD > len(lines.ends):
+            start = lines.starts[begin]
             return data[:start], data[start:]
         return data, b""
 
     def _open_quotes(self, lines: BlockLines) -> list[tuple[int, int]]:
-        """First and last line of each record that a quote spreads over several lines, as `csv_rows.rows` joins them."""
+        """First and last line of each record that a quote spreads over several lines, as `csv_rows.rows` joins them.
+
+        They are one line where the quote is not closed.
+        """
         import numpy as np
 
         quotes = np.bincount(lines.of_bytes(lines.bytes_of == QUOTE), minlength=len(lines.ends))
@@ -259,7 +259,7 @@ class _Splitter:
                 regions.append((first, second))
                 first = next(odd, None)
             else:
-                regions.append((first, limit))
+                regions.append((first, first))
                 first = second
         return regions
 

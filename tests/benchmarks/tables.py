@@ -16,6 +16,14 @@ from .figures import BENCH, Figures, python, weigh
 ROWS, ROUNDS = 300_000, 3
 SIZES = (100_000, 1_000_000, 10_000_000)
 MOST = 15.0  # times the reference
+DAMAGED_ROWS, WAYS, NEW_LINE = 1_000_000, 1000, "\n"
+ACCOUNTS = """
+SELECT sum(loaded + rejected + known + left_out)::BIGINT AS counted, sum(rejected)::BIGINT AS rejected,
+    (SELECT count(*) FROM rejects WHERE line IS NOT NULL AND reason <> '') AS told,
+    (SELECT count(*) FROM timings WHERE case_id IN (SELECT case_id FROM cases WHERE regexp_full_match(name, 'model_[0-9]+')))
+        AS timings
+FROM sources
+"""
 CSV = """
 import duckdb, sys
 duckdb.connect().execute(f"COPY (FROM read_csv('{sys.argv[1]}')) TO '{sys.argv[2]}' (FORMAT parquet)")
@@ -50,6 +58,7 @@ def measure(figures: Figures) -> None:
                 against="DuckDB, CSV to Parquet, beyond its start",
             )  # fmt: skip
         _grow(figures, folder)
+        _damage(figures, folder)
 
 
 def _grow(figures: Figures, folder: Path) -> None:
@@ -63,6 +72,51 @@ def _grow(figures: Figures, folder: Path) -> None:
             slope = math.log(seconds / before[1]) / math.log(rows / before[0])
             figures.add(f"ingest {size}: slope", slope, "exponent", most=1.1)
         before = rows, seconds
+
+
+def _damage(figures: Figures, folder: Path) -> None:
+    """A million rows, of which every thousandth is damaged in a way of its own: all are loaded, rejected, known or left out."""
+    table, store = _write(folder / "table", DAMAGED_ROWS, *KINDS["CSV"][:2]), folder / "store"
+    header, *lines = table.read_bytes().splitlines()
+    for way in range(WAYS):
+        at = way * (DAMAGED_ROWS // WAYS)
+        lines[at] = DAMAGES[way % len(DAMAGES)](lines[at].replace(b"model_", b"hurt_"), way // len(DAMAGES))
+    table.write_bytes(b"\n".join((header, *lines)) + b"\n")
+    weigh([*BENCH, "ingest", str(table), *MAPPING, "--store", str(store)])
+    found = weigh([*BENCH, "sql", ACCOUNTS, "--format", "jsonl", "--store", str(store)]).stdout
+    shutil.rmtree(store)
+    counted, rejected, told, timings = json.loads(found).values()
+    figures.add(
+        f"{WAYS:,} kinds of damage in 10^6 rows: in none of the counts", abs(DAMAGED_ROWS - counted), "rows", most=0
+    )
+    figures.add(f"{WAYS:,} kinds of damage: rejects without line and reason", rejected - told, "rows", most=0)
+    figures.add(
+        f"{WAYS:,} kinds of damage: undamaged rows that are lost", DAMAGED_ROWS - WAYS - timings, "rows", most=0
+    )
+
+
+def _at(line: bytes, place: int, byte: bytes) -> bytes:
+    place %= len(line)
+    return line[:place] + byte + line[place:]
+
+
+def _with(line: bytes, column: int, cell: str) -> bytes:
+    cells = line.split(b",")
+    cells[column] = cell.encode()
+    return b",".join(cells)
+
+
+DAMAGES: tuple[Callable[[bytes, int], bytes], ...] = (
+    lambda line, n: line[: n % len(line)], lambda line, n: line + b"," * (n + 1), lambda line, n: _at(line, n, b"\0"),
+    lambda line, n: _at(line, n, bytes([0x80 + n])), lambda line, n: _at(line, n, b'"'), lambda line, n: _at(line, n, b"\r"),
+    lambda line, n: _at(line, n, bytes([1 + n % 8])), lambda line, n: _at(line, n, b","), lambda line, n: b" " * n,
+    lambda line, n: _with(line, 0, f'"quoted{NEW_LINE * (1 + n % 5)}{n}"'), lambda line, n: _with(line, 0, " " * n),
+    lambda line, n: _with(line, 1, f"{n}.5"), lambda line, n: _with(line, 3, "x" * ((1 << 20) + n)),
+    lambda line, n: _with(line, 4, f'"{n},5"'), lambda line, n: _with(line, 4, f'"{n + 1},234.5"'),
+    lambda line, n: _with(line, 4, f"{n + 1}'234.5"), lambda line, n: _with(line, 4, f"slow {n}"),
+    lambda line, n: _with(line, 4, f"1e{400 + n}"), lambda line, n: _with(line, 4, f"-{n + 1}"),
+    lambda line, n: _with(line, 4, f"{n} furlongs"),
+)  # fmt: skip
 
 
 def _ingest(table: Path, folder: Path, words: tuple[str, ...]) -> tuple[float, int]:

@@ -284,6 +284,24 @@ def test_bad_input_is_rejected_with_line_and_reason_and_the_rest_loads(
     assert found.names == ["good", "utf-8 \xe9", "quoted\nname", "iso", "unix"]
 
 
+@pytest.mark.parametrize("after", [1, 50, 150])
+def test_a_quote_that_is_not_closed_costs_its_row_alone(
+    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows below it load, whether another such quote follows soon, late, or in another block."""
+    lines = ["m,v", "a,1", '24" screen,2', *["b,3"] * after, 'c"c,4', *["d,5"] * 120, '"e\nf",6']
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines) + "\n")
+    reason = "not valid CSV: a quote that opens or closes no cell, or is not closed within 100 lines"
+    for block_bytes in (1, 1 << 23):
+        monkeypatch.setattr(text_rows, "BLOCK_BYTES", block_bytes)
+        monkeypatch.setattr("bench.ingest.format.BLOCK_BYTES", 64)
+        found = same_by_both(path, ["name=m,value=v,unit=ms"], monkeypatch)
+
+        assert found.rejects() == [(3, reason), (after + 4, reason)]
+        assert found.names == ["a", "b", "d", "e\nf"]
+
+
 def test_samples_of_a_case_that_rows_write_in_two_ways_are_numbered_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
