@@ -18,9 +18,10 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .api import compare, open
     from .measure.functions.benchmarks import benchmark
+    from .measure.training.steps import step, steps
     from .warehouse.recorder import Case, Run, run
 
-__all__ = ["Case", "Run", "__version__", "benchmark", "compare", "open", "run"]
+__all__ = ["Case", "Run", "__version__", "benchmark", "compare", "open", "run", "step", "steps"]
 
 
 __getattr__ = lazy(
@@ -32,6 +33,8 @@ __getattr__ = lazy(
         "compare": "api",
         "open": "api",
         "run": "warehouse.recorder",
+        "step": "measure.training.steps",
+        "steps": "measure.training.steps",
     },
 )
 

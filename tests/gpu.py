@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from .benchmarks.model_memory import STEP
+from .benchmarks.models.model_memory import STEP
 
 PASSED, FAILED, NO_GPU = 0, 1, 77
 REPEATS = 20

@@ -131,6 +131,11 @@ def default_config(branch: str | None) -> str:
     return found or branch or "default"
 
 
+def open_run() -> "Run | None":
+    """The run of this process that began last and is open; None if there is none."""
+    return next(reversed(_open_runs), None)
+
+
 def join(run_id: str, store: Store | str | os.PathLike[str] | None = None) -> "Run":
     """Record into a run that another process began, such as from its worker."""
     return Run(run_id, Store.find(store) if not isinstance(store, Store) else store, owner=False)
@@ -189,9 +194,11 @@ class Run:
         self._raised: dict[str, str] = {}  # cases of which a block was not, and what the last such block raised
         self._turning = threading.RLock()
         self._closed = False
+        self.at_end: list[Callable[[BaseException | None], None]] = []  # called before it ends, with what ended it
+        self._error: BaseException | None = None
         self._rotated: list[Journal] = []
         self._journal = self._open()
-        _open_runs.add(self)
+        _open_runs[self] = None
         _start_syncing()
 
     def _open(self) -> Journal:
@@ -365,6 +372,8 @@ class Run:
             if self._closed:
                 return
             try:
+                while self.at_end:
+                    self.at_end.pop()(self._error)
                 for case_id, raised in list(self._raised.items()):  # an outcome takes its case out
                     if case_id not in self._timed:
                         Case(self, case_id).outcome("fail_to_run", reason=raised)
@@ -373,7 +382,7 @@ class Run:
                     self.emit(events.Outcome(run_id=self.run_id, status=status, reason=reason, recorded_at=now))
             finally:
                 self._closed, self.status = True, status
-                _open_runs.discard(self)
+                _open_runs.pop(self, None)
                 self._journal.close()
         if not seal and not self.store.remote:  # other machines wait for what is in a bucket
             return
@@ -397,7 +406,7 @@ class Run:
         self._lines = itertools.count(1)
         self._turning = threading.RLock()  # another thread of the parent may have held it
         self._rotated = []
-        self._timed, self._raised = set(), {}  # the parent says it of its own
+        self._timed, self._raised, self.at_end = set(), {}, []  # the parent says it of its own
         self._journal.abandon()
 
     def __enter__(self) -> Self:
@@ -406,6 +415,7 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._error = error
         if kind is None or (isinstance(error, SystemExit) and not error.code):
             self.close()
         else:
@@ -671,7 +681,7 @@ _PLAIN_STRUCT = struct.Struct("<29sqqqI")
 _PLAIN, _PLAIN_BYTES = _PLAIN_STRUCT.pack, _PLAIN_STRUCT.size
 assert LAYOUTS[_TIMING_KIND].format(_PLAIN_MASK, ()) == "<IBIIIIqqqq"
 
-_open_runs: set[Run] = set()  # one that a function forgets on its way out is still to be closed at exit
+_open_runs: dict[Run, None] = {}  # in order; one that a function forgets on its way out is still to be closed at exit
 _syncing: threading.Thread | None = None
 
 

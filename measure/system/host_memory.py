@@ -85,10 +85,20 @@ class HostMemory:
         (self._proc / "clear_refs").write_bytes(b"5")
 
     def _status(self, name: str) -> int:
-        for line in (self._proc / "status").read_bytes().splitlines():
-            if line.startswith(name.encode() + b":"):
-                return int(line.split()[1]) * 1024
-        raise ValueError(f"no {name} in {self._proc}/status")
+        return status_bytes(name, self._proc)
+
+
+def status_bytes(name: str, proc: Path = Path("/proc/self")) -> int:
+    """A size that the kernel knows of a process, such as VmHWM.
+
+    Raises:
+        OSError: There is no such file.
+        ValueError: It does not name it.
+    """
+    for line in (proc / "status").read_bytes().splitlines():
+        if line.startswith(name.encode() + b":"):
+            return int(line.split()[1]) * 1024
+    raise ValueError(f"no {name} in {proc}/status")
 
 
 def error_bound_bytes() -> int:

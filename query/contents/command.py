@@ -18,6 +18,7 @@ from ..command import backends_option, limit_option, models_option, output_optio
 from ..filters import asked_metrics, where_pairs
 from .follow import follow
 from .results import SORTS, SPARE, RunResults, calls_of, heading, render, results
+from .training import training_sentences
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -92,6 +93,8 @@ def show(
             notify("no case. What the run was: bench show --details")
         if len(found.rows) < found.total:
             notify(f"{found.total - len(found.rows):,} more without --limit")
+        for sentence in training_sentences(warehouse, chosen):
+            notify(sentence)
         _warn_of_large_values(warehouse, chosen)
 
     if follows:

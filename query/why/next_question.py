@@ -19,6 +19,7 @@ def next_question(warehouse: "Warehouse", found: Comparison, *, all_runs: bool) 
     sides = [list(found.base.runs), list(found.candidate.runs)]
     recorded = {case_id for (case_id,) in warehouse.rows(_RECORDED, sides)} if times else set()
     names = [STEP] if any(map(is_all_steps, found.rows)) and any(row["suite"] == "scheduler" for row in changed) else []
+    names += [row["name"] for row in changed if row["metric"] == "latency" and row["suite"] == "script"]
     names += [row["name"] for row in times if row["case_id"] in recorded]
     if not names:
         return []

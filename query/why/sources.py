@@ -1,4 +1,4 @@
-"""Where parts come from: lines of source, operators and kernels, bins of scheduler steps, cases of a geometric mean."""
+"""Where parts come from: lines of source, operators and kernels, phases and bins of steps, cases of a geometric mean."""
 
 import json
 import math
@@ -25,6 +25,9 @@ _HOW = {
     "operator": "operators: shares of passes with torch's profiler, × the time measured without it",
     "kernel": "kernels: their times in passes with torch's profiler; of two that overlap the common time counts once",
 }
+_PHASES = (
+    "SELECT phase, run_id, ms, error FROM training_phases WHERE list_contains(?::VARCHAR[], run_id) AND case_id = ?"
+)
 _BINS = "FROM step_bins(?) WHERE metric = ? AND time_span IS NOT DISTINCT FROM ? ORDER BY least"
 
 
@@ -126,6 +129,42 @@ def _by_kernel(
     return decomposed(unit, whole, parts, error=0.0, notes=[_HOW["kernel"]])
 
 
+def by_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
+    """The time of a training step by phase; None for other cases."""
+    if row["suite"] != "script" or row["metric"] != "latency":
+        return None
+    base, candidate = (_phases(warehouse, side, row["case_id"]) for side in sides)
+    if not base or not candidate:
+        return None
+    parts = []
+    for phase in sorted(base.keys() | candidate.keys()):
+        found = [side.get(phase, (0.0, 0.0)) for side in (base, candidate)]
+        parts.append(part_of(phase, found[0][0], found[1][0], math.hypot(*(error for _, error in found))))
+    error = math.hypot(*(math.nan if part.high is None else part.high - part.difference for part in parts))
+    means = [math.fsum(ns for ns, _ in side.values()) / 1e6 for side in (base, candidate)]
+    return decomposed(row["unit"], whole_of(row), parts, error=error, notes=[_means_note(means, "over steps")])
+
+
+def _phases(warehouse: "Warehouse", side: Side, case_id: str) -> dict[str, tuple[float, float]]:
+    """Mean time of a step in each phase over the runs of a side, in ns, with half its interval; NaN where that is not known."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    rows = warehouse.rows(_PHASES, [list(side.runs), case_id])
+    for phase, _, ms, error in rows:
+        found.setdefault(phase, []).append((ms * 1e6, math.nan if error is None else error * 1e6))
+    runs = len({run for _, run, _, _ in rows})
+    return {
+        phase: (math.fsum(ns for ns, _ in times) / runs, math.hypot(*(error for _, error in times)) / runs)
+        for phase, times in found.items()
+    }
+
+
+def _means_note(means: Sequence[float], over: str) -> str:
+    return (
+        f"the parts add up to the means of all steps, {means[0]:.3f} and {means[1]:.3f} ms; the case is the median"
+        f" {over}, and what tells these apart is unattributed"
+    )
+
+
 def by_bin(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
     """The mean time of scheduler steps by bin of tokens: what they cost, and how many they are; None for other cases.
 
@@ -147,8 +186,7 @@ def by_bin(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | No
     error = math.sqrt(math.fsum((part.high - part.difference) ** 2 for part in parts if part.high is not None))
     notes = [
         "cost: steps of the bin take longer or shorter; mix: there are more or fewer of them (Kitagawa 1955)",
-        f"the parts add up to the means of all steps, {means[0] / 1e6:.3f} and {means[1] / 1e6:.3f} ms; the case is the median"
-        " over runs and stretches of them, and what tells these apart is unattributed",
+        _means_note([mean / 1e6 for mean in means], "over runs and stretches of them"),
     ]
     return decomposed(row["unit"], whole_of(row), parts, error=error, notes=notes)
 
@@ -209,4 +247,4 @@ def label(row: Row) -> str:
     return " ".join(text for text in texts if text) or "run"
 
 
-SOURCES: tuple[Callable[["Warehouse", Sides, Row], Decomposition | None], ...] = (by_time, by_bin)
+SOURCES: tuple[Callable[["Warehouse", Sides, Row], Decomposition | None], ...] = (by_time, by_phase, by_bin)

@@ -18,6 +18,7 @@ GEOMEAN, STEP = "geomean", "step"
 HOW = {
     "function": "bench measure function … --lines records at which lines a call spends its time",
     "scheduler": "its steps say no tokens",
+    "script": "bench.steps and bench.step record its phases where torch computes them",
 }
 FOR_MODELS = "bench measure models … --profile records where a step spends its time"
 

@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 
-from .figures import BENCH, Figures, python, weigh
+from ..figures import BENCH, Figures, python, weigh
 
 STEP = """
 import sys

@@ -12,7 +12,7 @@ import json
 import statistics
 from collections.abc import Sequence
 
-from .figures import Figures, python
+from ..figures import Figures, python
 from .model_memory import STEP
 
 MODELS = {

@@ -1,0 +1,1 @@
+"""Training loops of a user's own script: the time of their steps by phase, tokens, FLOPs and memory."""
