@@ -35,6 +35,21 @@ def everything() -> Iterator[Event]:
     yield from _sampled()
     yield from _called()
     yield from _profiled()
+    yield from _trained()
+
+
+def _trained() -> Iterator[Event]:
+    """Steps of a training script by phase, one of which only every other step has; and one that failed."""
+    of = case("train", "main-8", suite="script", mode="training")
+    yield of
+    for sample in range(70):
+        phase = "cold" if sample == 0 else "steady"
+        yield timing(of, 1000 + sample, sample=sample, phase=phase)
+        yield timing(of, 600 + sample, metric="forward_time", sample=sample, phase=phase)
+        if sample % 2:
+            yield timing(of, 400, metric="optimizer_time", sample=sample, phase=phase)
+        yield metric(of, "throughput", 5e6 + sample, unit="tokens/s", better="higher", phase=phase)
+    yield metric(of, "failed_step", 70, original_value="backward: ValueError")
 
 
 def _called() -> Iterator[Event]:
