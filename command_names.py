@@ -93,4 +93,5 @@ OTHER_NAMES = {
     "check": "store verify", "fsck": "store verify", "gc": "store compact", "vacuum": "store compact", "copy": "store sync",
     "push": "store sync", "pull": "store sync", "tables": "views", "schema": "views", "trend": "history", "because": "why",
     "env": "settings", "config": "settings", "init": "ingest", "cat": "show", "results": "show",
+    "summary": "show", "stats": "show",
 }  # fmt: skip

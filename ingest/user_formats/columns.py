@@ -45,8 +45,9 @@ COUNTED = {
 HIGHER = {
     "throughput", "speedup", "accuracy", "acc", "bandwidth", "goodput", "mfu", "bleu", "f1", "tflops", "gflops", "flops", "score",
 }  # fmt: skip
+TIME = {"latency", "time", "duration", "elapsed", "runtime", "walltime"}
 LOWER = {
-    "latency", "time", "duration", "elapsed", "runtime", "walltime", "ttft", "tpot", "itl", "e2el", "ttst", "loss", "perplexity",
+    *TIME, "ttft", "tpot", "itl", "e2el", "ttst", "loss", "perplexity",
     "error", "errors", "failures", "energy", "memory", "mem", "rss", "vram", "peak", "stall", "overhead",
 }  # fmt: skip
 NEITHER = {"util", "utilization", "utilisation", "usage", "power", "temp", "clock", "frequency", "occupancy"}
@@ -118,6 +119,14 @@ def measure_of(name: str) -> dict[str, str] | None:
         better = "higher" if said & HIGHER else "lower" if said & LOWER and not said & NEITHER else None
         about |= {"better": better} if better else {}
     return about
+
+
+def unit_of_samples(name: str) -> str | None:
+    """The unit of a column that is called by it, `ms`, or is plainly a time, `latency_ms`; None of `ttft_ms` and `p99_ms`."""
+    words = [word.lower() for word in WORD.findall(name)]
+    unit, rest = _unit(words)
+    is_time = unit is not None and unit_of(unit).name == "ns"
+    return unit if is_time and (rest == words or {*rest} <= TIME) else None
 
 
 def _unit(words: list[str]) -> tuple[str | None, list[str]]:

@@ -20,7 +20,7 @@ from ...query.axes import WORK_AXES
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.settings import setting
 from ..readers.units import PERCENT, unit_of
-from .columns import measure_of
+from .columns import measure_of, unit_of_samples
 
 AXES = ("name", *(axis for axis in WORK_AXES if axis != "name"))
 OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
@@ -303,9 +303,17 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
     for name, term in of_all.items():
         for value in values:
             value.about.setdefault(name, term)
+    _add_units(values)
     named = tuple(replace(value, metric=_metric(value, values)) for value in values)
     lists = {"parameters": tuple(repeated["parameters"]), "ignored": tuple(repeated["ignore"])}
     return Mapping(fields, named, **lists, records=settings.get("records"), rest=settings.get("rest", RESTS[0]))
+
+
+def _add_units(values: Iterable[Value]) -> None:
+    """Give each value without a unit the unit of time that its column is called by."""
+    for value in values:
+        if "unit" not in value.about and (unit := unit_of_samples(value.column)):
+            value.about["unit"] = Term(unit, True)
 
 
 def _is_word(name: str, text: str) -> bool:

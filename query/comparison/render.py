@@ -16,6 +16,7 @@ from .compare import CHANGES, VERDICTS, Comparison, Row, exit_code, is_lost
 from .sides import Side
 
 SPARE = ("difference",)  # columns of a table that may go where there is no room
+MOST_REASONS = 3  # why rows are left out
 MOST_ROWS = {"SAME": 0, "UNSURE": 10}  # of a verdict that a table shows: those of the largest ratios
 NAMED = 3  # cases that a sentence names
 SENTENCES = 12  # geometric means that are said
@@ -225,7 +226,11 @@ def _hidden_unsure(comparison: Comparison) -> Iterator[str]:
     hidden = [row for row in comparison.rows if row["verdict"] == "UNSURE"][MOST_ROWS["UNSURE"] :]
     kinds = Counter(re.sub(r"\d[\d.]*", "…", why(row)[0].partition(" (")[0]) for row in hidden)
     if hidden:
-        reasons = "; ".join(f"{count:,}: {reason}" for reason, count in kinds.most_common())
+        told = kinds.most_common(MOST_REASONS)
+        rest = len(hidden) - sum(count for _, count in told)
+        reasons = "; ".join(
+            [*(f"{count:,}: {reason}" for reason, count in told), *([f"{rest:,}: others"] if rest else [])]
+        )
         yield f"not shown: {len(hidden):,} UNSURE ({reasons}); --all shows them"
 
 

@@ -76,12 +76,10 @@ def said_of(base: Side, candidate: Side) -> str | None:
 
 def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: list[str], place: str) -> None:
     """Raise UnknownName unless cases of the runs have the column, and each value."""
-    if column not in WORK_AXES:
-        query = "SELECT DISTINCT unnest(json_keys(parameters)) FROM cases WHERE list_contains(?::VARCHAR[], run_id) ORDER BY 1"
-        keys = [key for (key,) in warehouse.rows(query, [runs])]
-        if column not in keys:
-            raise UnknownName("column", column, [*keys, *WORK_AXES], where=f"the cases of {place}")
-    expression, parameters = _value(column)
+    keys = _keys(warehouse, runs)
+    if column not in (*WORK_AXES, *keys):
+        raise UnknownName("column", column, [*keys, *WORK_AXES], where=f"the cases of {place}")
+    expression, parameters = _value(column, column not in keys)
     known = warehouse.rows(
         f"SELECT DISTINCT {expression} AS value FROM cases"
         " WHERE list_contains($runs::VARCHAR[], run_id) AND value IS NOT NULL ORDER BY ALL",
@@ -92,9 +90,17 @@ def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: lis
             raise UnknownName(column, value, [each for (each,) in known], where=f"the cases of {place}")
 
 
-def _value(column: str) -> tuple[str, dict[str, str]]:
+def _keys(warehouse: "Warehouse", runs: Sequence[str]) -> list[str]:
+    """The keys of the parameters of the cases; one that is called as an axis hides that."""
+    query = (
+        "SELECT DISTINCT unnest(json_keys(parameters)) FROM cases WHERE list_contains(?::VARCHAR[], run_id) ORDER BY 1"
+    )
+    return [key for (key,) in warehouse.rows(query, [[*runs]])]
+
+
+def _value(column: str, is_axis: bool) -> tuple[str, dict[str, str]]:
     """A column of `cases` as SQL, a text, with the parameters it takes."""
-    if column in WORK_AXES:
+    if is_axis:
         return f"{quote(column)}::VARCHAR", {}
     pointer = "/" + column.replace("~", "~0").replace("/", "~1")
     return "json_extract_string(parameters, $pointer::VARCHAR)", {"pointer": pointer}
@@ -111,14 +117,21 @@ def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: l
         f" (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) <= {HISTORY}",
         {"values": [*values], "runs": runs},
     )
-    expression, parameters = _value(column)
-    if column == "name":  # each case has one
+    is_axis = column not in _keys(warehouse, runs)
+    expression, parameters = _value(column, is_axis)
+    if column == "name" and is_axis:  # each case has one
         without, parameters = "$both::VARCHAR AS name", {"both": " → ".join(values)}
-    elif column in WORK_AXES:
+    elif is_axis:
         without = f"NULL AS {quote(column)}"
-    else:
-        without = "nullif(json_merge_patch(parameters, $patch::JSON), '{}') AS parameters"
-        parameters["patch"] = json.dumps({column: None})
+    else:  # a name that stands for one of the values only, such as `make -j 4`, holds it
+        without = (
+            "nullif(json_merge_patch(parameters, $patch::JSON), '{}') AS parameters,"
+            " CASE WHEN name NOT IN (SELECT name FROM cases WHERE list_contains($values::VARCHAR[],"
+            f" {expression}) GROUP BY name HAVING count(DISTINCT {expression}) > 1)"
+            rf" THEN regexp_replace(name, '(^|\W)' || regexp_escape({expression}) || '(\W|$)', $mark, 'g') ELSE name END AS name"
+        )
+        mark = column.replace("\\", "\\\\")
+        parameters |= {"patch": json.dumps({column: None}), "mark": rf"\1{{{mark}}}\2"}
     axes = ", ".join(map(quote, AXES))
     execute(
         f"CREATE OR REPLACE TEMP TABLE _split_cases AS SELECT run_id, case_id, value, {axes},"

@@ -81,6 +81,9 @@ def axes(read: Read) -> list[tuple[Any, ...]]:
         (["unit=s,name=m,value=a,value=b"], "name=m,value=a,unit:=s,value=b,unit:=s"),
         (["name=m,value=a,unit=s,value=b,unit=MB"], "name=m,value=a,unit:=s,value=b,unit:=MB"),
         (["unit=s,name=m,melt=threads"], "name=m,melt=threads,unit:=s"),
+        (["name=m,value=latency_ms"], "name=m,value=latency_ms,unit:=ms"),  # as such a column is called
+        (["name=m,value=us,unit=ms"], "name=m,value=us,unit:=ms"),
+        (["name=m,value=ttft_ms,value=p99_ms"], "name=m,value=ttft_ms,value=p99_ms"),  # these keep their names
     ],
 )  # fmt: skip
 def test_a_mapping_is_understood(said: list[str], means: str) -> None:

@@ -198,6 +198,23 @@ def test_two_commands_of_one_file_read_in_place() -> None:
     assert "both sides come from the same runs" in said and not Path(".bench").exists()
 
 
+def test_a_parameter_that_the_names_hold_and_one_called_as_an_axis() -> None:
+    """As hyperfine's scans do: the commands differ by the value, and a parameter may be called `mode`."""
+    results = [
+        {"command": f"make -j {jobs} {mode}", "parameters": {"jobs": str(jobs), "mode": mode},
+         "times": [0.5 / jobs * (1 + i / 1000) for i in range(10)], "exit_codes": [0] * 10}
+        for jobs in (1, 4) for mode in ("debug", "release")
+    ]  # fmt: skip
+    Path("scan.json").write_text(json.dumps({"results": results}))
+    options = ("--runs", "scan.json", "--metrics", "latency")
+    rows, _ = asked("1", "4", "--by", "jobs", *options)
+    assert [(row["name"], round(float(row["ratio"]))) for row in rows] == [
+        ("make -j {jobs} debug", 4), ("make -j {jobs} release", 4),
+    ]  # fmt: skip
+    rows, _ = asked("debug", "release", "--by", "mode", *options, "--all")
+    assert [(row["name"], float(row["ratio"])) for row in rows] == [("make -j 1 {mode}", 1), ("make -j 4 {mode}", 1)]
+
+
 def test_options_that_do_not_go_together() -> None:
     """--runs without --by, and --slo with it."""
     for arguments, said in (
