@@ -24,12 +24,12 @@ A_SIDE = "config, run id, commit, latest, latest~1; joined by +, they are pooled
 
 def reply_of(found: "Comparison", *, everything: bool = False) -> "Reply[Comparison]":
     """The sentences and rows of a comparison; without any row it has no columns."""
-    from .render import SPARE, document, machines, render, sentences, shown, statistics, verdict
+    from .render import SPARE, document, machines, render, sentences, shown, verdict
 
     rows = found.rows + found.unusual
 
     def table() -> PeopleTable:
-        presented = shown(found, everything=everything) + (statistics(found) if everything else [])
+        presented = shown(found, everything=everything) + (found.unusual if everything else [])
         return PeopleTable(*render(found, presented), spare=SPARE, reason="why")
 
     return Reply(

@@ -28,11 +28,6 @@ CALLED = {
 }  # fmt: skip
 
 
-def statistics(comparison: Comparison) -> list[Row]:
-    """Other statistics of what was judged, which `--all` shows without a verdict of their own."""
-    return [row for row in comparison.unusual if not row["is_headline"] and row["better"] and row["ratio"]]
-
-
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
     """The rows to show, one for all metrics of a case that one side lacks; unless `everything`, no SAME and few UNSURE rows."""
     rows: list[Row] = []
@@ -212,7 +207,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     yield from means(comparison)
     if not counts and any(row["better"] is None for row in comparison.unusual):
         yield "which way is better is not known: ingest with a unit (--map …,unit:=ms) or with better:=lower"
-    if others := Counter(map(metric, comparison.unusual)):
+    if (others := Counter(map(metric, comparison.unusual))) and not everything:
         names = ", ".join(f"{name} ({count})" for name, count in others.most_common(LISTED))
         more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
         yield f"not judged: {names}{more}; show them with --all, --metrics or --where 'phase=…'"

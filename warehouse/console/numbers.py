@@ -199,7 +199,7 @@ def change_of(row: Mapping[str, Any]) -> str | None:
 def direction(row: Mapping[str, Any]) -> str:
     """In which direction a number changed, by its ratio, unit and better: slower, larger, fewer …"""
     is_better, is_more = row["ratio"] > 1, (row["ratio"] > 1) == (row["better"] != "lower")
-    if row["unit"] == "ns" or (row["unit"] or "").endswith("/s"):
+    if row["better"] and (row["unit"] == "ns" or (row["unit"] or "").endswith("/s")):
         return "faster" if is_better else "slower"
     if row["unit"] == "bytes":
         return "larger" if is_more else "smaller"

@@ -11,7 +11,8 @@
 -- interval that holds half of their effects tells centre and spread (Rousseeuw and Leroy, Robust Regression and Outlier
 -- Detection, 1987; 1 + 4 / n for few), which are taken once more without those beyond 2.5 spreads. 0.3 degrees of freedom a case
 -- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Beyond 2.5 times what is assumed, cases differ
--- because they changed, each by its own factor, as in a sweep over sizes: no session is taken to do that. Nor is it less than equal sides differed within
+-- because they changed, each by its own factor, as in a sweep over sizes: no session is taken to do that, and where 3 processes or more a
+-- side tell a case's own error, their spread does not count at all. Nor is it less than equal sides differed within
 -- seconds when bench doctor last looked at a machine of the pair: it sees its noise floor four times in five, 1.96 + 0.84 errors.
 --
 -- Sides of different classes of machine differ as these do. Of 3 cases or more the median effect is what they share, and is taken
@@ -34,6 +35,8 @@
 -- doctor_reach   DOUBLE   Half of the 95 % interval of equal sides when bench doctor last looked at the machines; NULL without a doctor, and
 --                         of what is no time and no rate.
 -- cases          BIGINT   Cases that have the metric on both sides.
+-- cases_reach    DOUBLE   Half of the 95 % interval of an effect by how far those of all cases are apart, where sessions are assumed; NULL of
+--                         fewer than 8 cases.
 -- shift          DOUBLE   Median effect of all cases, which is taken out of each; 0 of fewer than 20 cases.
 -- shift_runs     BIGINT   Runs of the base, at most.
 -- is_assumed     BOOLEAN  Whether nothing tells how sessions differ, so that it is assumed.
@@ -104,12 +107,15 @@ doctored_noises AS (
 ),
 errors AS (
     SELECT
-        own.*, cases, shift, shift_runs, variance IS NULL OR is_other_machine AS is_assumed,
+        own.*, cases, cases_reach, shift, shift_runs, variance IS NULL OR is_other_machine AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
         CASE WHEN NOT is_other_machine THEN greatest(_assumed_reach(metric, phase, unit), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
             AS assumed_reach,
         CASE WHEN is_other_machine THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
-        greatest(assumed_reach, CASE WHEN cases_reach > most_reach THEN most_reach ELSE cases_reach END) AS session_reach,
+        greatest(assumed_reach, CASE
+            WHEN cases_reach > most_reach THEN CASE WHEN least(base_processes, candidate_processes) >= 3 THEN assumed_reach ELSE most_reach END
+            ELSE cases_reach
+        END) AS session_reach,
         pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
             + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
         greatest(coalesce(noise_degrees, 0), 1) AS degrees,

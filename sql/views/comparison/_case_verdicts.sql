@@ -50,9 +50,10 @@ p_values AS (
             ELSE 0 * error
         END AS p,
         CASE WHEN tied > fdr THEN least(change_low, 0) ELSE change_low END AS low,
-        CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
+        CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high, greatest(low, -high) AS nearest,
         abs(change) >= ln(1 + case_floor) AS is_large, is_assumed AND NOT is_thin AND NOT is_other_machine
-            AND least(base_processes, candidate_processes) >= 3 AS has_processes, better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
+            AND least(base_processes, candidate_processes) >= 3 AS has_processes,
+        reach <= own_reach AND coalesce(cases_reach <= session_reach, true) AS is_as_assumed, better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
     FROM measurements
 ),
 p_ranks AS (
@@ -69,16 +70,16 @@ q_values AS (
 )
 
 SELECT
-    own.* EXCLUDE (is_usual, is_large, has_processes, change_low, change_high, low, high), low AS change_low, high AS change_high, q, tests,
+    own.* EXCLUDE (is_usual, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, nearest), low AS change_low, high AS change_high, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
         WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
-        WHEN is_exact OR is_large AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND reach <= own_reach AND _excludes(low, high, 0))
-            OR _excludes(low, high, case_floor) THEN
+        WHEN is_exact OR is_large AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND is_as_assumed AND nearest > 0)
+            OR nearest > ln(1 + case_floor) THEN
             CASE WHEN is_exact OR is_large AND q <= fdr
-                OR has_processes AND (reach <= own_reach AND _excludes(low, high, case_floor) OR abs(change) - widest_reach > ln(1 + case_floor))
+                OR has_processes AND (is_as_assumed AND nearest > ln(1 + case_floor) OR abs(change) - widest_reach > ln(1 + case_floor))
                 THEN '' ELSE 'LIKELY ' END
             || _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'

@@ -44,7 +44,7 @@ SELECT
             WHEN size_effect <> 0 AND verdict = 'UNSURE'
                 THEN printf('its steps have %.2f times the tokens: compare costs with bench cost-model', exp(size_effect))
             WHEN is_other_machine THEN printf('another class of machine: taken to differ by %.0f %% from case to case', 100 * (exp(session_reach) - 1))
-            WHEN is_assumed THEN _assumption(cases, session_reach, _assumed_reach(metric, phase, unit), doctor_reach, reach >= widest_reach, base_processes, candidate_processes)
+            WHEN is_assumed THEN _assumption(cases, session_reach, _assumed_reach(metric, phase, unit), doctor_reach, cases_reach, base_processes, candidate_processes)
             WHEN p IS NULL THEN 'fewer than 6 samples on a side'
             WHEN verdict = 'UNSURE' AND tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
             WHEN verdict = 'UNSURE' AND abs(change) > reach AND (abs(change) < ln(1 + case_floor) OR p > fdr)

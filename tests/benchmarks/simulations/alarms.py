@@ -409,10 +409,11 @@ def assumed_reach(metric: str, phase: str | None, unit: str) -> float:
 def _assumed(change: Array, processes: float | None) -> Judgement:
     """One run a side and no history: how sessions differ is assumed, so that nothing is more than likely without processes."""
     assumed, floor, cases = assumed_reach("latency", "steady", "ns"), np.log1p(FLOOR), len(change)
-    session = max(assumed, min(_cases_reach(change), 2.5 * assumed)) if cases >= 8 else assumed
-    far, reach, widest = np.abs(change), np.hypot(session, processes or 0), np.hypot(2.5 * assumed, processes or 0)
+    spread, most = _cases_reach(change) if cases >= 8 else 0.0, 2.5 * assumed
+    session = max(assumed, spread if spread <= most else most if processes is None else 0.0)
+    far, reach, widest = np.abs(change), np.hypot(session, processes or 0), np.hypot(most, processes or 0)
     called, likely = np.zeros(cases, dtype=bool), far - reach > floor
-    if processes is not None and session == assumed:
+    if processes is not None and spread <= assumed:
         called, likely = likely, far > np.maximum(reach, floor)
     elif processes is not None:
         called = far - widest > floor
