@@ -36,6 +36,7 @@ CHARTS = {
     "throughput": "Tokens per second of scheduler steps over their tokens, under the roofs of the cost model.",
     "timeline": "Queue, cache use and tokens per second of a scheduler over time.",
     "usage": "Time or memory of models over sequence length or batch size.",
+    "why": "The parts of a difference, from the base to the candidate.",
 }
 
 

@@ -45,6 +45,7 @@ def sentences(
     )
     if findings.change and findings.status == "found":
         yield _answer(question, findings.change, subject, unit, better) + f"; {effort}"
+        yield from _why(question, findings.change)
         for other in findings.others:
             yield f"there is another change: {_other(question, other, unit, better)}"
     elif findings.status == "nothing":
@@ -67,6 +68,14 @@ def sentences(
             yield f"if anything changed, then{f' {size},' if size else ''} at {among}; nothing with {nothing}"
     if not math.isnan(findings.noise):
         yield f"noise from run to run: {100 * findings.noise:.2g} %"
+
+
+def _why(question: BisectQuestion, change: FoundChange) -> Iterator[str]:
+    """The command that takes the change of a single commit apart."""
+    bracket = change.bracket
+    if question.finds != "failure" and bracket.first == bracket.last and bracket.first > 0:
+        sides = (question.commits[bracket.first - 1], question.commits[bracket.first])
+        yield f"why: bench why {' '.join(commit[:DIGITS] for commit in sides)}"
 
 
 def answer(findings: BisectFindings, subject: Subject, **units: str | None) -> str:

@@ -22,6 +22,7 @@ from ..comparison.render import metric, why
 from ..document import markdown_text
 from ..filters import asked_metrics
 from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
+from ..why.next_question import question_since
 from .regressions import (
     COLUMNS,
     Limits,
@@ -297,6 +298,8 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
             warehouse, worst["run_id"], f"{worst['good_commit'][:9]}..{worst['since_commit'][:9]}", worst
         ):
             yield f"find the commit with: {shlex.join(find)}"
+        if asked := question_since(warehouse, worst["good_commit"][:9], worst):
+            yield asked
     ids = [worst["run_id"], worst["case_id"]]
     if warehouse.rows(
         "SELECT 1 FROM cases WHERE run_id = ? AND case_id = ? LIMIT 1", ids

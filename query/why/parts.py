@@ -9,6 +9,7 @@ from typing import Any
 MOST_ROWS = 50  # of parts without an interval
 LONGEST_NAME = 90  # that a table shows
 _NAMESPACES = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::")
+_ARGUMENTS = re.compile(r"(?<=>)\(.*")  # of a template
 OTHER = "other"  # how a row of folded parts begins
 
 
@@ -68,8 +69,10 @@ class Decomposition:
 
 
 def readable(name: str) -> str:
-    """A name of code for people: of a C++ kernel without its usual namespaces, and not all of its arguments."""
+    """A name of code for people: of a C++ kernel without its usual namespaces and arguments, no longer than a table takes."""
     short = _NAMESPACES.sub("", name)
+    if name.startswith("void "):
+        short = _ARGUMENTS.sub("", short)
     return short if len(short) <= LONGEST_NAME else f"{short[: LONGEST_NAME - 1]}…"
 
 
@@ -87,10 +90,19 @@ def ends(value: float, error: float | None) -> tuple[float | None, float | None]
 
 
 def decomposed(
-    unit: str, whole: DifferencePart, parts: Iterable[DifferencePart], *, error: float | None, notes: Sequence[str] = ()
+    unit: str,
+    whole: DifferencePart,
+    parts: Iterable[DifferencePart],
+    *,
+    error: float | None,
+    notes: Sequence[str] = (),
+    new_first: bool = False,
 ) -> Decomposition:
-    """A difference with its parts in order, and what they leave; `error` is the half-width of the interval of what is left."""
-    ordered = sorted(parts, key=lambda part: (-abs(part.difference), part.name))
+    """A difference with its parts in order, and what they leave; `error` is the half-width of the interval of what is left.
+
+    With `new_first` the parts that the base lacks come before all others.
+    """
+    ordered = sorted(parts, key=lambda part: (new_first and part.base != 0, -abs(part.difference), part.name))
     left = whole.difference - math.fsum(part.difference for part in ordered)
     return Decomposition(
         unit, whole, ordered, DifferencePart("unattributed", None, None, left, *ends(left, error)), notes
@@ -107,7 +119,12 @@ def folded(parts: Sequence[DifferencePart]) -> list[DifferencePart]:
         others = [part for part in parts if not part.is_beyond_noise]
     if len(others) < 2:
         return list(parts)
+    return [*shown, together(others)]
+
+
+def together(others: Sequence[DifferencePart]) -> DifferencePart:
+    """The sum of parts, as one."""
     widths = [part.high - part.difference for part in others if part.high is not None]
     total = math.fsum(part.difference for part in others)
     error = math.sqrt(math.fsum(width * width for width in widths)) if len(widths) == len(others) else None
-    return [*shown, DifferencePart(f"{len(others)} {OTHER} parts", None, None, total, *ends(total, error))]
+    return DifferencePart(f"{len(others)} {OTHER} parts", None, None, total, *ends(total, error))

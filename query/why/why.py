@@ -7,6 +7,7 @@ from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..comparison.compare import Row, compared_rows
 from ..comparison.sides import Side
 from ..resolve import SHORTEST_PREFIX
+from .compiling import by_phase, by_reason
 from .parts import Decomposition
 from .sources import SOURCES, by_case, label
 from .traces import are_traces, why_traces
@@ -53,14 +54,17 @@ def why(
     rows = compared if metric else [row for row in compared if _is_time(row)]
     whole = [row for row in rows if row["ratio"] is not None]
     if not whole:
-        raise NothingToShow(f"{sides[0].name} and {sides[1].name} have no {metric or 'time'} of a case in common")
+        both = f"{sides[0].name} and {sides[1].name}"
+        raise NothingToShow(
+            f"{both} have no {metric or 'time'} of a case in common. See what they did with: bench list cases"
+        )
     chosen = _chosen(whole, name, backend)
     if chosen is None:
         parts = by_case([row for row in rows if backend in (None, row["backend"])])
         if parts is None:
             raise NothingToShow(f"a mean takes two cases that both sides measured. Name one case: {label(whole[0])}")
         return parts
-    for source in SOURCES:
+    for source in (*SOURCES, by_reason, by_phase):
         if (parts := source(warehouse, sides, chosen)) is not None:
             return parts
     how = HOW.get(chosen["suite"], FOR_MODELS)

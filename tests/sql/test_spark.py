@@ -46,6 +46,7 @@ ARGUMENTS = {
     "environment_differences": "['main-6', 'main-5'], ['fuse-4', 'main-2']",
     "run_repeats": "'main-8'",
     "step_bins": "['steps-A']",
+    "reason_sides": "['main-8'], ['fuse-8']",
     "trace_parts": "['trace-1', 'trace-2']",
     "trace_part_sides": "['trace-1'], ['trace-2']",
     "time_part_sides": "['main-8'], ['fuse-8']",

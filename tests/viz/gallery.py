@@ -52,6 +52,7 @@ COMMANDS = {  # the command of each picture
     "throughput": "throughput --configs server-A server-B",
     "timeline": "timeline --configs server-A",
     "usage": "usage --models bert gpt2 --configs sizes",
+    "why": "why main my-branch --case geomean",
 }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw an
     },
     "slo-curve": {"ttft": 150.0, "tpot": 40.0},  # without limits all curves are one line at 100 %
     "usage": {"x": "batch-size"},
+    "why": {"base": "run-0-0", "candidate": "run-0-1"},
 }  # fmt: skip
 
 every_chart = pytest.mark.parametrize("name", sampled([*CHARTS], "runtime-vs-tokens", "speedups", "history", "query"))

@@ -40,6 +40,7 @@ class Bar:
     note: str = ""  # stands at its end: a status
     text: str = ""  # the value as people read it, with its doubt
     tips: tuple[Any, ...] = ()  # what else a tooltip tells
+    start: float | None = None  # where it begins, unless where all do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,7 @@ class Bars:
     series: Sequence[str] = ()  # in the order of the legend; else that of the bars
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
     all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
+    grey: str = ""  # series that is no cause, and is grey
     wanted_size: tuple[float, float] | None = None  # inches the user wants
 
     @cached_property
@@ -105,7 +107,7 @@ class Bars:
     @cached_property
     def domain(self) -> tuple[float, float]:
         """Ends of the axis: all bars, and as much of their intervals as keeps the bars visible."""
-        values = [v for bar in self.bars if (v := self._shown(bar.value)) is not None]
+        values = [v for bar in self.bars for v in map(self._shown, (bar.value, bar.start)) if v is not None]
         ends = [v for bar in self.bars for v in map(self._shown, (bar.low, bar.high)) if v is not None]
         low, high = extent([*values, self.base], ends, zero=not self.ratio, log=self.ratio)
         if any(bar.note and bar.value is not None for bar in self.bars):  # which stands beyond the bar
@@ -134,7 +136,20 @@ class Bars:
         """Every series, with its name in the data."""
         return self.legend.names
 
-    drawn_fields = ("row", "series", "value", "low", "high", "low_end", "high_end", "sure", "note", "shared", "at")
+    drawn_fields = (
+        "row",
+        "series",
+        "value",
+        "low",
+        "high",
+        "low_end",
+        "high_end",
+        "sure",
+        "note",
+        "shared",
+        "at",
+        "start",
+    )
     least = 0.0  # no minimum height
 
     @cached_property
@@ -149,6 +164,7 @@ class Bars:
             "row": [self.rows[self._row(bar)] for bar in self.bars],
             "series": [self.legend.labels[bar.series] for bar in self.bars],
             "value": values,
+            "start": [self.base if bar.start is None else self._shown(bar.start) for bar in self.bars],
             "low": [a for a, _ in ends],
             "high": [b for _, b in ends],
             "low_end": [a if a == shown else None for (a, _), (shown, _) in zip(ends, spans, strict=True)],
@@ -194,6 +210,8 @@ class Bars:
         scale = {"type": "log" if self.ratio else "linear", "domain": [low, high], "nice": False}
         x = {"type": "quantitative", "title": area.title(self.title, across=True), "scale": scale, "axis": axis}
         colour = self.legend.encodings("series")["color"]
+        if self.grey in self.legend.labels:
+            colour["scale"]["range"][list(self.legend.labels).index(self.grey)] = _GREY
         if self._crowded:
             colour["legend"] = None
         right = self._rightwards(low, high)
@@ -207,7 +225,7 @@ class Bars:
         thin = {"strokeWidth": round(slot / 4, 2)} if slot < _WHISKER and not interactive else {}
         bar = {
             "x": {**x, "field": "value"},
-            "x2": {"datum": self.base},
+            "x2": {"field": "start"},
             "color": colour,
             "stroke": colour,
             "fillOpacity": {"condition": {"test": "datum.sure", "value": 1}, "value": 0.12},
@@ -301,7 +319,8 @@ class Bars:
 
     def _drawn(self, bar: Bar, across: int) -> str:
         cells = [" "] * across
-        base, value = self._place(self.base, across), self._shown(bar.value)
+        start = None if bar.start is None else self._shown(bar.start)
+        base, value = self._place(self.base if start is None else start, across), self._shown(bar.value)
         low, high = self._shown(bar.low), self._shown(bar.high)
         if low is not None and high is not None:
             for at in range(self._place(low, across), self._place(high, across) + 1):

@@ -167,6 +167,57 @@ def test_kernels_keep_their_times_and_idle_is_the_rest() -> None:
     assert total(found) == found.whole.difference and found.unattributed.difference == pytest.approx(0, abs=1e-6)
 
 
+def compiled(run_id: str, reasons: Mapping[tuple[str, str | None], float]) -> list[Any]:
+    """A run of a compiled model: breaks of its graph by reason and stack."""
+    it = case("net", run=run_id, suite="builtin", backend="inductor")
+    return [
+        run(run_id, run_id), it, outcome(it), metric(it, "graph_breaks", sum(reasons.values()), better="lower"),
+        *(metric(it, f"graph_break:{reason}", n, better="lower", original_value=place) for (reason, place), n in reasons.items()),
+    ]  # fmt: skip
+
+
+def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first() -> None:
+    """They add up to the count of the case; a reason may be where the compiler names no line."""
+    base = {("data-dependent: item()", "/a/old.py:3 in f"): 1.0, ("gone", None): 4.0}
+    more = {
+        ("data-dependent: item()", "/a/old.py:3 in f"): 1.0,
+        ("data-dependent: print", "/a/outer.py:1 in g\n/a/new.py:7 in forward"): 2.0,
+    }
+    warehouse = Builder().add(*compiled("base", base), *compiled("candidate", more))
+    found = why(warehouse, SIDES, "net", metric="graph_breaks")
+
+    assert [(part.name, part.difference, part.file, part.line) for part in found.parts] == [
+        ("data-dependent: print", 2.0, "/a/new.py", 7), ("gone", -4.0, "", 0), ("data-dependent: item()", 0.0, "/a/old.py", 3),
+    ]  # fmt: skip
+    assert found.whole.difference == -2.0 and found.unattributed.difference == 0
+
+
+def test_compile_latency_has_phases_that_add_up() -> None:
+    """Each without those within it, also where one between them is not recorded; the rest is unattributed."""
+    events: list[Any] = []
+    for run_id, factor in (("base", 1), ("candidate", 3)):
+        it = case("net", run=run_id, suite="builtin", backend="inductor")
+        spent = {
+            "_compile.compile_inner": 100,
+            "build_guards": 5,
+            "GraphLowering.compile_to_fn": 20 + 10 * factor,
+            "other": 7,
+        }
+        events += [
+            run(run_id, run_id),
+            it,
+            outcome(it),
+            metric(it, "compile_latency", 120.0 * factor, unit="ns", better="lower"),
+        ]
+        events += [metric(it, f"compile_phase:{name}", float(ns), unit="ns") for name, ns in spent.items()]
+    found = why(Builder().add(*events), SIDES, "net", metric="compile_latency")
+
+    assert {part.name: (part.base, part.candidate) for part in found.parts} == {
+        "tracing (dynamo)": (65, 45), "guards": (5, 5), "code generation": (30, 50),
+    }  # fmt: skip
+    assert found.whole.difference == 240 and found.unattributed.difference == 240
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 4000), st.floats(1, 50), st.floats(1, 50)), min_size=8, max_size=40),
     st.integers(0, 3),

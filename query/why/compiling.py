@@ -1,0 +1,89 @@
+"""What a compiler did on two sides: breaks of graphs and recompilations with their reasons, and the phases of compiling."""
+
+import re
+import statistics
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from ..comparison.sides import Side
+from .parts import Decomposition, decomposed, part_of
+from .sources import Row, Sides, whole_of
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+COUNTED = {"graph_breaks": "graph_break", "recompiles": "recompile"}  # metric → reasons that it counts
+COMPILED = ("compile_latency", *COUNTED)  # metrics that have parts
+PHASES: dict[
+    str, tuple[str | None, str]
+] = {  # of torch.compile, by its own names: the phase around it, and what it does
+    "_compile.compile_inner": (None, "tracing (dynamo)"),
+    "build_guards": ("_compile.compile_inner", "guards"),
+    "OutputGraph.call_user_compiler": ("_compile.compile_inner", "call of the backend"),
+    "create_aot_dispatcher_function": ("OutputGraph.call_user_compiler", "AOT autograd"),
+    "compile_fx.<locals>.fw_compiler_base": ("create_aot_dispatcher_function", "passes over the graph"),
+    "compile_fx.<locals>.bw_compiler": ("create_aot_dispatcher_function", "passes over the graph, backward"),
+    "GraphLowering.run": ("compile_fx.<locals>.fw_compiler_base", "lowering"),
+    "GraphLowering.compile_to_fn": ("compile_fx.<locals>.fw_compiler_base", "code generation"),
+    "PyCodeCache.load_by_key_path": ("GraphLowering.compile_to_fn", "compilation of the code (C++, Triton)"),
+}
+_PHASE = "compile_phase:"  # and its name: a metric
+_PHASES = (
+    "SELECT metric, value FROM metrics WHERE list_contains(?::VARCHAR[], run_id) AND case_id = ? AND phase IS NULL"
+)
+_REASONS = "FROM reason_sides(?, ?) WHERE case_id = ? AND kind = ? AND phase IS NOT DISTINCT FROM ?"
+_PLACE = re.compile(r"(.+):(\d{1,9}) in .*")
+
+
+def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
+    """Breaks of graphs and recompilations by reason and place, those that the base lacks first; None for other metrics."""
+    kind = COUNTED.get(row["metric"])
+    if kind is None:
+        return None
+    runs = [list(side.runs) for side in sides]
+    parts = []
+    for each in warehouse.dicts(_REASONS, [*runs, row["case_id"], kind, row["phase"]]):
+        place = _PLACE.fullmatch(each["place"] or "")
+        file, line = (place[1], int(place[2])) if place else ("", 0)
+        parts.append(part_of(each["reason"], each["base"], each["candidate"], 0.0, file=file, line=line))
+    if not parts:
+        return None
+    noted = "by reason and place, those that the base lacks first; counts are exact"
+    return decomposed(row["unit"], whole_of(row), parts, error=0.0, notes=[noted], new_first=True)
+
+
+def by_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
+    """The compile latency by phase of the compiler, each without those within it; None for other metrics."""
+    if row["metric"] != "compile_latency":
+        return None
+    base, candidate = (_own_times(_spent(warehouse, side, row["case_id"])) for side in sides)
+    if not base or not candidate:
+        return None
+    parts = [
+        part_of(label, base.get(name, 0.0), candidate.get(name, 0.0), None)
+        for name, (_, label) in PHASES.items()
+        if name in base or name in candidate
+    ]
+    noted = "phases of the compiler, each without those within it; unattributed is what no phase covers. No interval is known"
+    return decomposed(row["unit"], whole_of(row), parts, error=None, notes=[noted])
+
+
+def _spent(warehouse: "Warehouse", side: Side, case_id: str) -> dict[str, float]:
+    """The time of each phase, the mean over the runs of a side."""
+    found = defaultdict[str, list[float]](list)
+    for metric, value in warehouse.rows(_PHASES, [list(side.runs), case_id]):
+        if metric.startswith(_PHASE) and value is not None:
+            found[metric.removeprefix(_PHASE)].append(value)
+    return {name: statistics.fmean(values) for name, values in found.items()}
+
+
+def _own_times(spent: dict[str, float]) -> dict[str, float]:
+    """Times of known phases without those of phases within them."""
+    own = {name: spent[name] for name in PHASES if name in spent}
+    for name in list(own):
+        outer = PHASES[name][0]
+        while outer is not None and outer not in own:
+            outer = PHASES[outer][0]
+        if outer is not None:
+            own[outer] -= spent[name]
+    return own

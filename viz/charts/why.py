@@ -1,0 +1,129 @@
+"""Why: the parts of a difference as a waterfall from the base to the candidate."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from ...query.comparison.sides import find_sides
+from ...query.pasteable_sql import text_literal
+from ...query.why.parts import Decomposition, DifferencePart, folded, readable, together
+from ...query.why.why import why
+from ...warehouse.console.declared import Option
+from ...warehouse.console.numbers import amount, counted, signed
+from ..data import Row, read_rows
+from ..marks.bars import Bar, Bars
+from ..options import Size, Title
+from ..output.figure import Figure, compose
+from ..style.units import choose_unit
+
+if TYPE_CHECKING:
+    from ...warehouse.database import Warehouse
+
+MOST = 20  # parts; smaller ones are one row
+MORE, LESS, LEFT, WHOLE = "more", "less", "unattributed", "whole"
+COLUMNS = ("name", "base", "candidate", "difference", "low", "high")
+
+
+def draw(
+    warehouse: "Warehouse",
+    base: str,
+    candidate: str,
+    *,
+    case: Annotated[
+        str | None, Option("Case, `step` or `geomean`.  [default: the steps, the only case, or the mean]")
+    ] = None,
+    metric: Annotated[str | None, Option("Metric to take apart.  [default: the time]")] = None,
+    backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None,
+    all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
+    title: Title = None,
+    size: Size = None,
+) -> Figure:
+    """The parts of a difference, the largest first, from the base to the candidate; what is unattributed is grey.
+
+    Parts and intervals are those of `bench why`. Hollow parts are within noise.
+
+    \b
+        bench viz why main my-branch --case work:score
+        bench viz why a.trace.json b.trace.json -o why.png
+    \f
+    Raises:
+        UnknownName: No run answers to a name, or both sides have no such case.
+        NothingToShow: No parts of it are recorded on both sides.
+    """
+    notes: list[str] = []
+    sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notes.append)
+    found = why(warehouse, sides, case, metric=metric, backend=backend)
+    sql = _statement(found)
+    rows = read_rows(warehouse, sql)
+    unit = choose_unit((row["difference"] for row in rows), found.unit)
+    bars = list(_waterfall(rows, found.unit))
+    form = Bars(
+        bars=bars, title=unit.title("candidate - base"), unit=unit, ratio=False, grey=LEFT, wanted_size=size,
+        series=[name for name in (MORE, LESS, LEFT, WHOLE) if any(bar.series == name for bar in bars)],
+        tips=(("base", None), ("candidate", None)),
+    )  # fmt: skip
+    parts = len(found.parts)
+    cut = [f"{counted(form.cut, 'interval')} cut off by the axis"] if form.cut else []
+    return compose(
+        "why",
+        title=title,
+        default_title=f"Why {readable(found.whole.name)} differs from {sides[0].name} to {sides[1].name}",
+        facts=[_ends(found), counted(parts, "part"), *cut],
+        form=form,
+        sql=sql,
+        rows=rows,
+        parameters={
+            "base": list(sides[0].runs), "candidate": list(sides[1].runs), "case": case, "metric": metric, "backend": backend,
+        },
+        counts=[{"case": found.whole.name, "parts": parts, "drawn": len(rows) - 2}],
+        notes=[*notes, *found.notes],
+    )  # fmt: skip
+
+
+def _ends(found: Decomposition) -> str:
+    """Both values of the case, and their difference."""
+    whole = found.whole
+    change = signed(whole.difference, found.unit)
+    if whole.base is None or whole.candidate is None:
+        return change
+    return f"{amount(whole.base, found.unit)} to {amount(whole.candidate, found.unit)}: {change}"
+
+
+def _statement(found: Decomposition) -> str:
+    """SQL whose rows are the parts, those that are small or within noise as one, what is unattributed, and the whole."""
+    parts = folded(found.parts)
+    if len(parts) > MOST:
+        parts = [*parts[: MOST - 1], together(parts[MOST - 1 :])]
+    drawn = [*parts, found.unattributed, found.whole]
+    values = ",\n  ".join(f"({', '.join(map(_literal, _named(part)))})" for part in drawn)
+    return f"SELECT * FROM (VALUES\n  {values}\n) AS parts({', '.join(COLUMNS)})"
+
+
+def _named(part: DifferencePart) -> tuple[str | float | None, ...]:
+    place = f" ({part.file}:{part.line})" if part.file else ""
+    return (part.name + place, part.base, part.candidate, part.difference, part.low, part.high)
+
+
+def _literal(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return text_literal(value)
+    return "NULL::DOUBLE" if value is None else f"{float(value)!r}::DOUBLE"
+
+
+def _waterfall(rows: list[Row], unit: str) -> Iterator[Bar]:
+    """A bar for each row, which begins where the one before ends; the whole begins at 0 again."""
+    ends = list(itertools.accumulate((row["difference"] for row in rows[:-1]), initial=0.0))
+    seen = Counter[str]()
+    for place, row in enumerate(rows):
+        last = place == len(rows) - 1
+        start = 0.0 if last else ends[place]
+        seen[name := readable(row["name"])] += 1
+        low, high = (None if row[end] is None else start + row[end] for end in ("low", "high"))
+        doubtful = row["low"] is not None and row["high"] is not None and row["low"] < 0 < row["high"]
+        whose = WHOLE if last else LEFT if place == len(rows) - 2 else MORE if row["difference"] >= 0 else LESS
+        yield Bar(
+            row=name if seen[name] == 1 else f"{name} ({seen[name]})", series=whose, value=start + row["difference"], start=start,
+            low=low, high=high, sure=last or not doubtful, text=signed(row["difference"], unit),
+            tips=(amount(row["base"], unit), amount(row["candidate"], unit)),
+        )  # fmt: skip
