@@ -10,26 +10,33 @@ from ...warehouse.store import Store
 
 
 @click.command("publish", cls=Command)
-@click.argument("site", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("site", required=False, metavar="SITE")
 @click.option("--title", metavar="TEXT", help="Title of the site instead of the name of the store's folder.")
 @click.option(
     "--url", default="", metavar="URL", help="Where the site will stand, for links in summary.md and the feed."
 )
+@click.option(
+    "--to-branch", metavar="BRANCH", help="Commit the site to this branch of the repository here, for GitHub Pages."
+)
 @click.option("--what", is_flag=True, help="Say what would be published, and what is left out; write nothing.")
 @store_option
-def command(site: Path | None, title: str | None, url: str, what: bool, store: Store) -> None:
+def command(site: str | None, title: str | None, url: str, to_branch: str | None, what: bool, store: Store) -> None:
     """Publish a store as a static site: what changed, suites, runs, cases, any two runs compared.
 
-    SITE is a new or empty folder, or one that bench publish wrote: then only what differs is written. Any web server
-    shows it, and a browser by its file. Names of hosts and users, command lines, paths and environment variables stay
-    at home.
+    SITE is a folder or a bucket, s3://bucket/prefix: new, empty, or one that bench publish wrote, where it writes what
+    differs. Any web server shows it, and a browser by its file. Names of hosts and users, command lines, paths and
+    environment variables stay at home.
 
     \b
         bench publish site/
+        bench publish site/ --to-branch gh-pages && git push origin gh-pages
+        bench publish s3://bucket/site --url https://team.example/bench
         bench publish --what
     """
     from ...warehouse.database import Warehouse
     from . import site as made
+    from .branch import commit
+    from .bucket import made_in, upload
 
     if what or site is None:
         if not what:
@@ -38,6 +45,12 @@ def command(site: Path | None, title: str | None, url: str, what: bool, store: S
             )
         write_rows(["about", "published"], [list(line) for line in made.described()], "table")
         return
+    folder = made_in(site) if (in_bucket := "://" in site) else Path(site)
     with Warehouse.open(store) as warehouse:
-        done = made.publish(warehouse, site, title=title or made.title_of(store.root), url=url)
-    notify(f"wrote {site}: {done}. Open {site / 'index.html'}")
+        done = made.publish(warehouse, folder, title=title or made.title_of(store.root), url=url)
+    if to_branch is not None:
+        notify(commit(folder, to_branch, sorted(done.files)))
+    if in_bucket:
+        notify(upload(folder, done.files, site))
+    else:
+        notify(f"wrote {site}: {done}. Open {folder / 'index.html'}")

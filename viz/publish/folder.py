@@ -90,7 +90,7 @@ class SiteFolder:
     def finish(self) -> None:
         """Write what has a lasting name, the page last, then remove what the site before left."""
         manifest = {"kind": KIND, "files": dict(sorted(self.files.items())), "kept": self.kept}
-        stale = {name for name in self.before.get("files", {}) if name not in self.files and _is_contained(name)}
+        stale = {name for name in self.before.get("files", {}) if name not in self.files and is_contained(name)}
         # until the page is there, the manifest names the files of both sites
         both = {**manifest, "files": {**self.before.get("files", {}), **self.files}}
         page = self._ends.pop(PAGE)
@@ -111,7 +111,7 @@ class SiteFolder:
         """Whether a file of the site before is there as it was written."""
         size = self.before.get("files", {}).get(name, self.files.get(name))
         try:
-            return size is not None and _is_contained(name) and (self.root / name).stat().st_size == size
+            return size is not None and is_contained(name) and (self.root / name).stat().st_size == size
         except OSError:
             return False
 
@@ -141,7 +141,7 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(each)
 
 
-def _is_contained(name: str) -> bool:
+def is_contained(name: str) -> bool:
     """Whether a name of a manifest, which anybody may have written, stays within the folder."""
     path = Path(name)
     return not path.is_absolute() and ".." not in path.parts

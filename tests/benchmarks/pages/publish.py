@@ -36,23 +36,24 @@ METRICS = {
 def fill(store: Store, runs: int = RUNS, seed: int = 1) -> Nights:
     """Write so many nights of all cases."""
     nights = Nights(store, runs, at_once=runs, axes=AXES, source="torch-compile")
-    rng, cases = np.random.default_rng(seed), len(AXES)
+    cases, whole = len(AXES), min(runs, RUNS)  # one night more leaves those before as they are
     each = np.arange(cases)
     run, case = np.repeat(np.arange(runs), cases), np.tile(each, runs)
     nights.write(
         CaseRecord, "nights", run, case, work_hash=[nights.ids[i][1] for i in case],
         **{key: [AXES[i][key] for i in case] for key in AXES[0]},
     )  # fmt: skip
-    ran = rng.random((runs, cases)) > 0.005
+    ran = np.random.default_rng(seed).random((runs, cases)) > 0.005
     for kind, good, bad in (("performance", "ok", "fail_to_run"), ("accuracy", "pass", "fail_accuracy")):
         status = np.where(ran, good, bad).ravel()
         nights.write(Outcome, f"{kind}-nights", run, case, kind=kind, status=status)
     night = np.arange(runs)[:, None]
-    slower = np.where((night >= 0.7 * runs) & (each % 2 == 0) & (each < 82), 1.08, 1.0)
-    slower = slower * np.where((night >= 0.95 * runs) & (each == 301), 1.3, 1.0)
-    compiles = np.where((night >= 0.85 * runs) & (each >= cases // 2), 1.15, 1.0)
+    slower = np.where((night >= 0.7 * whole) & (each % 2 == 0) & (each < 82), 1.08, 1.0)
+    slower = slower * np.where((night >= 0.95 * whole) & (each == 301), 1.3, 1.0)
+    compiles = np.where((night >= 0.85 * whole) & (each >= cases // 2), 1.15, 1.0)
     factors = {"speedup": 1 / slower, "absolute_latency": slower, "compile_latency": compiles}
-    for metric, (unit, better, middle, spread, noise) in METRICS.items():
+    for place, (metric, (unit, better, middle, spread, noise)) in enumerate(METRICS.items()):
+        rng = np.random.default_rng([seed, place])
         values = rng.lognormal(middle, spread, cases) * rng.lognormal(0, noise, (runs, cases)) * factors[metric]
         nights.write(
             Metric, f"{metric}-nights", run[ran.ravel()], case[ran.ravel()], metric=metric, unit=unit, better=better,

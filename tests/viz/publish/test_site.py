@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from bench.cli import cli
 from bench.query.comparison import render
 from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
@@ -15,6 +16,7 @@ from bench.viz.publish.folder import SiteFolder
 from bench.viz.publish.private import shortened
 from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Instant
+from click.testing import CliRunner
 
 from ...builders import Builder, case, metric, outcome, run
 from ..stores import HOSTILE
@@ -232,3 +234,16 @@ def test_feed_and_badges_are_xml_of_hostile_names(tmp_path: Path) -> None:
 
     assert ids[0] == ids[1]
     assert "](<https://team.example/bench/index.html#incident-1>)" in (tmp_path / "summary.md").read_text()
+
+
+def test_what_would_be_published_is_said_without_a_site(tmp_path: Path) -> None:
+    """Nothing is written; without a folder the error names what to type; a file is no folder."""
+    store = str(tmp_path / "store")
+    said = CliRunner().invoke(cli, ["publish", "--what", "--store", store])
+    assert said.exit_code == 0 and "left out" in said.output and "host names" in said.output
+    assert CliRunner().invoke(cli, ["publish", "--store", store]).exit_code == 2
+
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(BenchError, match="cannot write"):
+        publish(Builder().add(*nights(1)), tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"

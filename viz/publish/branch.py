@@ -1,0 +1,57 @@
+"""A site as a commit on a branch of its own, which touches neither the working tree nor the index."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...warehouse.errors import BenchError
+from .folder import MANIFEST
+
+
+def commit(site: Path, branch: str, files: Sequence[str]) -> str:
+    """Commit the files of a site to a branch of the repository that the working directory is in.
+
+    Returns:
+        A sentence on what was done.
+
+    Raises:
+        BenchError: There is no repository, the branch is checked out, or git refuses.
+    """
+    branch = _git("check-ref-format", "--branch", branch).strip()
+    ref = f"refs/heads/{branch}"
+    if f"branch {ref}" in _git("worktree", "list", "--porcelain").splitlines():
+        raise BenchError(f"{branch} is checked out, and its files are not those of a site. Name a branch of its own.")
+    parent = subprocess.run(
+        ["git", "rev-parse", "--verify", "--quiet", ref], capture_output=True, text=True
+    ).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "GIT_DIR": _git("rev-parse", "--absolute-git-dir").strip(), "GIT_WORK_TREE": str(site.resolve()),
+            "GIT_INDEX_FILE": str(Path(folder, "index")),
+        }  # fmt: skip
+        names = "\0".join([*files, MANIFEST])
+        words = ("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+        _git(*words, within=site, given=names, settings=settings)
+        tree = _git("write-tree", settings=settings).strip()
+    if parent and _git("rev-parse", f"{parent}^{{tree}}").strip() == tree:
+        return f"{branch} has this site already"
+    made = _git("commit-tree", tree, *(["-p", parent] if parent else []), "-m", "bench publish").strip()
+    _git("update-ref", ref, made, parent or "0" * 40)
+    return f"committed the site to {branch} ({made[:9]}). Push it with: git push origin {branch}"
+
+
+def _git(*words: str, within: Path | None = None, given: str | None = None, settings: Mapping[str, str] = {}) -> str:
+    """What git prints."""
+    try:
+        done = subprocess.run(
+            ["git", "--literal-pathspecs", *words], cwd=within, input=given, capture_output=True, text=True,
+            env={**os.environ, **settings},
+        )  # fmt: skip
+    except OSError as error:
+        raise BenchError(f"cannot run git: {error.strerror}. --to-branch needs it.") from error
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["it says nothing"])[-1].removeprefix("fatal: ")
+        raise BenchError(f"git {words[0]} failed: {reason}. --to-branch needs a repository here, and a valid name.")
+    return done.stdout
