@@ -445,6 +445,17 @@ def test_environments_that_differ_are_said() -> None:
     assert list(sentences(compare(warehouse, A, B)))[-1] == "host differs: one → two"
 
 
+def test_a_time_that_should_be_neither_long_nor_short_is_not_called_slower() -> None:
+    """As the duration of a pyperf process, which follows its number of loops."""
+    events = [
+        metric(case(run=name), "duration", ns, unit="ns", better=None) for name, ns in (("a", 200.0), ("b", 100.0))
+    ]
+    found = compare(Builder().add(run("a"), run("b"), *events), Side("a", ("a",)), Side("b", ("b",)))
+
+    (row,) = render(found, found.unusual)[1]
+    assert "2.00x less (95 % " in str(row)
+
+
 def test_values_without_a_direction_are_not_judged_and_say_how_they_would_be() -> None:
     """As of a table whose mapping names no unit: the comparison would be empty without a word."""
     warehouse = Builder()

@@ -184,10 +184,11 @@ def test_a_bin_of_steps_is_named_with_a_hyphen(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.exhaustive
 def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
-    """And rows are chosen by metric, backend, model or any other column."""
+    """What has no direction, too; and rows are chosen by metric, backend, model or any other column."""
     lines = bench("main", "branch", "--all", "--backends", "eager").stdout.splitlines()
-    assert len([line for line in lines if not line.startswith("  ")]) == 2 + 3  # each reason stands below its row
-    assert bench("main", "branch", "--where", "name=conv", "backend=eager", "--all").stdout.count("conv") == 1
+    assert len([line for line in lines if not line.startswith("  ")]) == 2 + 3 + 3  # each reason stands below its row
+    assert sum("calls_captured" in line for line in lines) == 3
+    assert bench("main", "branch", "--where", "name=conv", "backend=eager", "--all").stdout.count("conv") == 2
     assert bench("main", "branch", "--models", "mlp", "--metrics", "calls_captured").stdout.count("calls_captured") == 2
 
 
