@@ -85,7 +85,10 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
                 cure = ["One is being recorded: see it with `bench show --follow`"]
             raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
-        raise UnknownName("run", name, known, where=str(warehouse.store), cure="List them with: bench list runs")
+        cure = "List them with: bench list runs"
+        if warehouse.rows("SELECT 1 FROM cases WHERE name = ? LIMIT 1", [name]):
+            cure = "It is the name of a case: --models chooses it, and bench compare … --by name compares two of a run"
+        raise UnknownName("run", name, known, where=str(warehouse.store), cure=cure)
     if (back or 0) >= len(runs):
         raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench list runs")
     return runs[back or 0 :]

@@ -77,6 +77,18 @@ def test_show_me_the_numbers(shell: Shell) -> None:
     assert "203.8 ms" in report and "eager" not in report
 
 
+def test_two_values_of_a_scan(shell: Shell) -> None:
+    """By a column, in place; the commands hold the value."""
+    commands = ((f"make -j {jobs}", 0.4 / jobs) for jobs in (1, 2))
+    scan = json.loads(hyperfine(*commands))
+    for result in scan["results"]:
+        result["parameters"] = {"jobs": result["command"][-1]}
+    shell.write("scan.json", json.dumps(scan))
+
+    text = shell("compare", "1", "2", "--by", "jobs", "--runs", "scan.json")
+    assert "make -j {jobs}" in text and "2.00x" in text
+
+
 def test_which_of_two_files_is_faster(shell: Shell) -> None:
     """Both are read in place: the store is not touched."""
     for name, mean in (("old", 0.1), ("new", 0.05)):
@@ -138,6 +150,8 @@ def test_undo_rename_and_redo(shell: Shell) -> None:
         (("shwo",), "Nearest: 'show'"),
         (("diff", "a", "b"), "It is called compare here"), (("status",), "It is called show here"),
         (("ls",), "It is called list here"), (("ingest", "nothing.json"), "nothing.json"), (("show", "mian"), "Nearest: 'main'"),
+        (("show", "sort"), "name of a case: --models"),
+        (("compare", "--metrics", "latency", "main", "fused"), "--metrics took 'latency', 'main', 'fused'"),
         (("list", "runs", "--confg", "main"), "--config"), (("sql", "FROM speedup"), "speedups"),
     ],
 )  # fmt: skip

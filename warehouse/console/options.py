@@ -1,5 +1,6 @@
 """Shared by all commands: options that take several values, the store, the format of rows, sentences to stderr."""
 
+import itertools
 import os
 import shlex
 import sys
@@ -145,7 +146,13 @@ class Command(PlainCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Repeat the option's name before each of its values, which is what click understands."""
         names = _names(p for p in self.params if isinstance(p, Values))
-        return super().parse_args(ctx, _repeat_names(as_known(args, _names(self.params)), names))
+        repeated = _repeat_names(as_known(args, _names(self.params)), names)
+        try:
+            return super().parse_args(ctx, repeated)
+        except click.MissingParameter as error:
+            if isinstance(error.param, click.Argument) and not error.message:
+                error.message = _swallowed(repeated, names)
+            raise
 
 
 class LongCommand(Command):
@@ -167,6 +174,15 @@ class LongCommand(Command):
             formatter.write_dl([record for option in shown if (record := option.get_help_record(ctx))])
         if len(shown) < len(options):
             formatter.write(f"\n{len(options) - len(shown)} more options: {ctx.command_path} --help-all\n")
+
+
+def _swallowed(args: Sequence[str], names: Collection[str]) -> str:
+    """The sentence on a `Values` option whose values may hold a missing argument; empty without one of several values."""
+    found = [name for name in args if name in names]
+    if not found or found.count(found[-1]) < 2:
+        return ""
+    taken = [value for name, value in itertools.pairwise(args) if name == found[-1]]
+    return f"{found[-1]} took {', '.join(map(repr, taken))}: write -- after its values"
 
 
 def _names(parameters: Iterable[click.Parameter]) -> set[str]:
