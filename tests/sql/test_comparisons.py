@@ -137,7 +137,7 @@ def test_one_run_a_side_is_judged_as_the_study_says(processes: int, cases: int, 
 
     rows = compare(warehouse, ["a"], ["b"], 0.03)
 
-    own = 0.01 * np.std(np.arange(processes), ddof=1) if processes > 1 else 0
+    own = 0.01 * float(np.std(np.arange(processes), ddof=1)) if processes > 1 else 0.0
     reach = math.sqrt(2) * 2.7764 * own / math.sqrt(processes) if own else None
     found = judge(np.exp(logs[:1]), np.exp(logs[1:]), is_history=False, processes=reach)
     widths = [math.log(row["high"] / row["low"]) for row in rows]
