@@ -81,7 +81,7 @@ def kernel_spans(events: Iterable[Any]) -> Spent:
     )
     spent, calls, reached = Counter[str](), Counter[str](), float("-inf")
     for start, end, name in spans:
-        spent[name] += max(end - max(start, reached), 0.0)  # type: ignore[assignment]  # a Counter of floats
+        spent[name] += max(end - max(start, reached), 0.0)
         calls[name] += 1
         reached = max(reached, end)
     return {name: (spent[name], n) for name, n in calls.items()}

@@ -150,7 +150,7 @@ class Compare(Question["Comparison"]):
         """The sides, or the runs in which values are compared."""
         return (self.runs or ("latest",)) if self.by else (self.base, self.candidate)
 
-    def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[Comparison]":
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[Any]:
         """The rows of `comparisons`, with limits those of `serving_comparisons`, of traces those of `trace_part_sides`."""
         from ..why.traces import are_traces, compare_traces
 

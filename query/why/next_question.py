@@ -1,7 +1,7 @@
 """The question after a comparison: why the worst case changed, where its parts are recorded."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.errors import BenchError
@@ -27,18 +27,18 @@ def next_question(warehouse: "Warehouse", found: Comparison, *, all_runs: bool) 
     return [f"why: {shlex.join(words)}"]
 
 
-def question_since(warehouse: "Warehouse", good: str, row: dict[str, Any]) -> str | None:
+def question_since(warehouse: "Warehouse", good: str, row: Mapping[str, Any]) -> str | None:
     """The command that takes what a run has lost since a commit apart, where its parts are recorded on both sides."""
     try:
         sides = find_sides(warehouse, good, row["run_id"])
     except BenchError:
         return None
     asked = next(_asked(warehouse, [side.runs for side in sides], [row]), None)
-    return asked and f"why: {shlex.join(['bench', 'why', *(side.name for side in sides), *asked])}"
+    return f"why: {shlex.join(['bench', 'why', *(side.name for side in sides), *asked])}" if asked else None
 
 
 def _asked(
-    warehouse: "Warehouse", sides: Sequence[Sequence[str]], changed: Sequence[dict[str, Any]]
+    warehouse: "Warehouse", sides: Sequence[Sequence[str]], changed: Sequence[Mapping[str, Any]]
 ) -> Iterator[list[str]]:
     """The case, and what of it to take apart: times first, then counts of the compiler."""
     times = [row for row in changed if row["metric"] == "latency"]

@@ -69,7 +69,7 @@ def why_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decompositio
     ]
     ends = [math.fsum(getattr(part, side) for part in parts) for side in ("base", "candidate")]
     called = "time of the GPU" if on_gpu else "operators on the host"
-    whole = DifferencePart(called, *ends, ends[1] - ends[0], None, None)
+    whole = DifferencePart(called, ends[0], ends[1], ends[1] - ends[0], None, None)
     how = (
         "kernels: the common time of two that overlap counts for the one that began first; idle: gaps between kernels"
         if on_gpu

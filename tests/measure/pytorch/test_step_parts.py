@@ -50,4 +50,4 @@ def test_operators_of_torch_are_recorded(monkeypatch: pytest.MonkeyPatch) -> Non
 
     places = [json.loads(fact.text) for fact in facts if fact.text]
     assert places.count({"function": "aten::tanh", "calls": 2.0}) == 2
-    assert sum(fact.value for fact in facts if fact.text) == pytest.approx(2.0)
+    assert sum(fact.value or 0.0 for fact in facts if fact.text) == pytest.approx(2.0)

@@ -161,7 +161,7 @@ def test_kernels_keep_their_times_and_idle_is_the_rest() -> None:
     )
     found = why(warehouse, SIDES, "net")
 
-    parts = {part.name: (part.base, part.candidate) for part in found.parts}
+    parts: dict[str, Any] = {part.name: (part.base, part.candidate) for part in found.parts}
     assert parts["gemm"] == (pytest.approx(80_000, rel=1e-3), pytest.approx(108_000, rel=1e-3))
     assert parts["idle: no kernel ran"] == (pytest.approx(20_000, rel=1e-3), pytest.approx(12_000, rel=1e-3))
     assert total(found) == found.whole.difference and found.unattributed.difference == pytest.approx(0, abs=1e-6)
@@ -178,8 +178,11 @@ def compiled(run_id: str, reasons: Mapping[tuple[str, str | None], float]) -> li
 
 def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first() -> None:
     """They add up to the count of the case; a reason may be where the compiler names no line."""
-    base = {("data-dependent: item()", "/a/old.py:3 in f"): 1.0, ("gone", None): 4.0}
-    more = {
+    base: dict[tuple[str, str | None], float] = {
+        ("data-dependent: item()", "/a/old.py:3 in f"): 1.0,
+        ("gone", None): 4.0,
+    }
+    more: dict[tuple[str, str | None], float] = {
         ("data-dependent: item()", "/a/old.py:3 in f"): 1.0,
         ("data-dependent: print", "/a/outer.py:1 in g\n/a/new.py:7 in forward"): 2.0,
     }
