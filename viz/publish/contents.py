@@ -260,14 +260,20 @@ def _sentence(row: Row, day: str) -> str:
 
 
 def _evidence(row: Row, moved: Sequence[Row]) -> str:
-    before, after = (min(one[name] for one in moved) for name in ("n_before", "n_after"))
-    told = f"{counted(before, 'run')} before, {after} after"
+    alike = [one for one in moved if one["kind"] == row["kind"]] or moved
+    before, after = (_span([one[name] for one in alike]) for name in ("n_before", "n_after"))
+    told = f"{before} {'run' if before == '1' else 'runs'} before, {after} after"
     if row["least_change"] is not None and len(moved) > 1:
         told += f"; each case {100 * row['least_change']:+.1f} to {100 * row['most_change']:+.1f} %"
     notes = dict.fromkeys(note for one in moved if (note := _note(one["note"])))
     p = row["p"]
     told += "; p below 0.001" if p < 0.001 else f"; p = {p:.2g}"
     return "; ".join([told, *list(notes)[:2]])
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def _command(row: Row) -> str:
