@@ -42,7 +42,9 @@ TORCH_PROGRAM = f"{__package__.rpartition('.')[0]}.pytorch.program:TorchProgram"
 SAMPLED = ("warmup", "steady")
 UNJUDGED = ("load", "cold")  # phases in which a model's output is still to be judged
 # As Python's warnings print one, with the line of code below it; and as torch logs one.
-WARNINGS = re.compile(r"^(.*:\d+: \w*Warning: .*\n?(^[ \t]+\S.*\n?)?|[VIW]\d{4} [\d:.]+ .*\n?)", re.MULTILINE)
+WARNINGS = re.compile(  # a warning has several lines at times, and ends with the indented line of source that warned
+    r"^(.*:\d+: \w*Warning: .*\n?((^(?!Traceback)\S.*\n){0,9}?^[ \t]+\S.*\n?)?|[VIW]\d{4} [\d:.]+ .*\n?)", re.MULTILINE
+)
 
 
 @dataclass(slots=True)

@@ -115,6 +115,15 @@ def test_a_backend_that_dies_in_its_first_call_has_an_outcome(
     ("stderr", "expected"),
     [
         ("/a/compile_fx.py:20: UserWarning: TF32 is off\n  warnings.warn(\n", "worker ended with exit code 3"),
+        (
+            "/a/functions.py:2431: UserWarning: Dynamo cannot trace `posix._exit.`\nIf it is a builtin, file an issue.\n"
+            "If it is an extension, wrap it.\n  torch._dynamo.utils.warn_once(explanation)\n",
+            "worker ended with exit code 3",
+        ),
+        (
+            "a.py:1: UserWarning: no source\nTraceback (most recent call last):\n  File 'a.py'\nValueError: no\n",
+            "worker ended with exit code 3: ValueError: no",
+        ),
         ("W1128 02:02:03.001000 17 a/utils.py:9] [0/0] Not enough SMs\n", "worker ended with exit code 3"),
         (
             "fatal: no licence\na.py:2: DeprecationWarning: old\n  f()\n",
