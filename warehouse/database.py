@@ -11,7 +11,7 @@ from .load import load, load_apart, must_exist, rebuild
 from .log import EventLog
 from .log_files import counting_files
 from .settings import DEFAULT, FloorRule, find_setting, regular, setting
-from .snapshot import attachment, connect, open_current, partly_loaded
+from .snapshot import attach, connect, open_current, partly_loaded
 from .store import Store
 from .upkeep.healing import DamagedWarehouse, healing, is_damage, is_damaged, note, note_damage
 
@@ -121,8 +121,10 @@ class Warehouse:
 
         self._opened = _identity(self.store)
         try:
-            for statement in ("USE memory", "DETACH warehouse", attachment(database), "USE warehouse"):
-                self.connection.execute(statement)
+            self.connection.execute("USE memory")
+            self.connection.execute("DETACH warehouse")
+            attach(self.connection, database)
+            self.connection.execute("USE warehouse")
         except duckdb.Error as refusal:  # as in a sandbox
             raise DamagedWarehouse(f"{self.store.database} was damaged, and is built anew: ask again.") from refusal
 

@@ -20,6 +20,7 @@ from . import environment
 from .files import read_json
 
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+_NO_LOCKS = (*map(os.strerror, NO_LOCKS), "File locks are not supported")  # the last are DuckDB's words
 STALE_S = 600.0  # a file of another machine that nobody has touched for so long has lost its holder
 TOUCH_S = 60.0
 
@@ -38,6 +39,11 @@ def lock(descriptor: int, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> bool:
             raise
         return False
     return True
+
+
+def lacks_locks(error: BaseException) -> bool:
+    """True for an error of DuckDB's, which takes a lock of each database that it opens, of a file on a disk without."""
+    return "Could not set lock" in str(error) and any(reason in str(error) for reason in _NO_LOCKS)
 
 
 def claim(path: Path) -> None:

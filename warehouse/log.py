@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import environment, schema
 from .errors import BenchError
-from .events import TABLES, ArchivedRun, Event, Source
+from .events import TABLES, ArchivedRun, Event, RunChange, Source
 from .files import check_regular, cure, disk_error, make_folder, open_file, read_json, remove, sync, take_after_folder
 from .journals.parts import NeverBegun, Unreadable, header_of
 from .journals.reader import DamagedJournal, read
@@ -276,6 +276,7 @@ class EventLog:
                 *self.store.events.glob(f".{IMPORT}*"),
                 *self.store.events.glob(f"*/.{MERGED}*.tmp"),
                 *self.store.events.glob(f"{ArchivedRun.TABLE}/.*.tmp"),
+                *self.store.events.glob(f"{RunChange.TABLE}/.*.tmp"),
                 *self.store.root.glob(f"{STAGING}*"),
             ]
         )

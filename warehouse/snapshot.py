@@ -23,6 +23,7 @@ from .errors import BenchError, Exit
 from .events import TABLES
 from .files import cache_folder, cure, disk_error, make_folder, remove, sync, take_after_folder
 from .interruption import breakable
+from .locks import lacks_locks
 from .log import SPILL, LogFile
 from .schema import create_tables, literal
 from .store import Store
@@ -44,17 +45,26 @@ def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.
 
     connection = breakable(duckdb.connect(config=dict(config or {})))
     try:
-        connection.execute(attachment(database))
-    except duckdb.Error as error:
+        attach(connection, database)
+    except (duckdb.Error, OSError) as error:
         connection.close()
         raise BenchError(f"cannot open {database}: {error}. Derive it anew with: bench store rebuild") from error
     connection.execute("USE warehouse")
     return connection
 
 
-def attachment(database: Path) -> str:
-    """The statement that attaches a version for reading."""
-    return f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)"
+def attach(connection: "duckdb.DuckDBPyConnection", database: Path) -> None:
+    """Attach a version for reading; of a disk without locks a copy, which is gone with the connection."""
+    import duckdb
+
+    try:
+        connection.execute(f"ATTACH {literal(str(database))} AS warehouse (READ_ONLY)")
+    except duckdb.IOException as error:
+        if not lacks_locks(error):
+            raise
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            copy = shutil.copyfile(database, Path(folder, database.name))
+            connection.execute(f"ATTACH {literal(str(copy))} AS warehouse (READ_ONLY)")
 
 
 def open_current(
@@ -70,6 +80,8 @@ def open_current(
             if made_by == (_made_by(),) and all(map(_is_as_before, _partly(connection))):
                 return connection, {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
     except (BenchError, duckdb.Error) as error:
+        if isinstance(error.__cause__, OSError):  # no copy can be made
+            raise
         if not isinstance(error, duckdb.CatalogException):  # else it is not of this bench, and whole
             drop(store, error)
     return None, None
@@ -128,26 +140,13 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
             building.write_bytes(empty())
         else:
             shutil.copyfile(store.database, building)
-        connection = breakable(
-            duckdb.connect(
-                config={
-                    "memory_limit": LOADING_MEMORY,
-                    "preserve_insertion_order": False,
-                    "temp_directory": str(store.root / SPILL),
-                }
-            )
-        )
-        try:
-            connection.execute(f"ATTACH {literal(str(building))} AS warehouse")
-            connection.execute("USE warehouse")
+        with _opened(building, store.root / SPILL) as connection:
             connection.execute("BEGIN")
             if fresh:
                 connection.execute("INSERT INTO _meta VALUES ('made_by', ?)", [_made_by()])
             yield connection
             connection.execute("COMMIT")
             connection.execute("CHECKPOINT warehouse")
-        finally:
-            connection.close()
         take_after_folder(building)
         sync(building)
         os.replace(building, store.database)
@@ -158,6 +157,35 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
         raise cannot_build(store, error.strerror or str(error)) from error
     finally:
         remove(store.root.glob(f".warehouse-{os.getpid()}.duckdb*"))
+
+
+@contextlib.contextmanager
+def _opened(building: Path, spill: Path) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A version opened for writing; on a disk without locks it is written elsewhere, and comes back at the end."""
+    import duckdb
+
+    config: dict[str, Any] = {
+        "memory_limit": LOADING_MEMORY,
+        "preserve_insertion_order": False,
+        "temp_directory": str(spill),
+    }
+    with contextlib.ExitStack() as stack:
+        connection, copy = breakable(duckdb.connect(config=config)), None
+        try:
+            try:
+                connection.execute(f"ATTACH {literal(str(building))} AS warehouse")
+            except duckdb.IOException as error:
+                if not lacks_locks(error):
+                    raise
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))
+                copy = shutil.copyfile(building, Path(folder, building.name))
+                connection.execute(f"ATTACH {literal(str(copy))} AS warehouse")
+            connection.execute("USE warehouse")
+            yield connection
+        finally:
+            connection.close()
+        if copy is not None:
+            shutil.copyfile(copy, building)
 
 
 def cannot_build(store: Store, cause: str) -> BenchError:

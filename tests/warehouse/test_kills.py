@@ -32,7 +32,7 @@ from .killing import ProcessEnded, command, run
 from .test_archive import FIRST, NOVEMBER, OCTOBER, imported, write
 
 MB = 1 << 20
-DIFFERS = {"files"}  # names of columns whose values differ from one time to the next
+DIFFERS = {"files", "change_id"}  # names of columns whose values differ from one time to the next
 State = dict[str, list[str]]  # of each table its rows, as text
 
 

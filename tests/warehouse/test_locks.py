@@ -7,32 +7,116 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 from bench import cli
 from bench.measure.system import machine_lock
 from bench.warehouse import locks, snapshot
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, DiskFull, Exit, NoLocks, NotWritable, StoreBusy
+from bench.warehouse.interruption import breakable
 from bench.warehouse.load import load
 from bench.warehouse.locks import claim, claim_of, claimed, holder_lives, process_of
 from bench.warehouse.log import EventLog
 from bench.warehouse.recorder import run
 from bench.warehouse.store import HOLDER, Store
 
+from ..exhaustive import first_of
+from ..ingest.records import lines, step
+
+# What is loaded before all libraries, and refuses locks of files in one folder: DuckDB takes locks of its own.
+SHIM = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int refuses(int file) {
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length < 0 ? 0 : length] = 0;
+    if (strncmp(path, getenv("NO_LOCKS_IN"), strlen(getenv("NO_LOCKS_IN")))) return 0;
+    errno = atoi(getenv("NO_LOCKS_ERRNO"));
+    return 1;
+}
+int flock(int file, int how) {
+    return refuses(file) ? -1 : ((int (*)(int, int))dlsym(RTLD_NEXT, "flock"))(file, how);
+}
+#define CONTROL(name) int name(int file, int what, ...) { \\
+    va_list rest; va_start(rest, what); void *argument = va_arg(rest, void *); va_end(rest); \\
+    if ((what == F_SETLK || what == F_SETLKW || what == F_GETLK) && refuses(file)) return -1; \\
+    return ((int (*)(int, int, ...))dlsym(RTLD_NEXT, #name))(file, what, argument); }
+CONTROL(fcntl)
+CONTROL(fcntl64)
+"""
+
+
+class Lockless:
+    """A connection that attaches no file of a folder, because its disk has no locks."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+        self._connection, self._folder = connection, folder
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, *arguments: object) -> object:
+        if statement.startswith(f"ATTACH '{self._folder}"):
+            reason = os.strerror(errno.ENOLCK)
+            raise duckdb.IOException(f'IO Error: Could not set lock on file "{self._folder}/x": {reason}.')
+        return self._connection.execute(statement, *arguments)
+
 
 @pytest.fixture
-def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every lock of a file fails as on NFS without lockd, here and in what is forked."""
+def no_locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every lock of a file fails as on NFS without lockd, here, in DuckDB and in what is forked."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     monkeypatch.setattr(fcntl, "lockf", refuse)
+    monkeypatch.setattr(snapshot, "breakable", lambda connection: Lockless(breakable(connection), tmp_path))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize("code", first_of(1, [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP]))
+def test_commands_work_where_the_disk_refuses_every_lock(code: int, tmp_path: Path) -> None:
+    """Measured, asked, loaded, merged, copied and derived anew: also what DuckDB opens, which takes locks by itself."""
+    source, shim, store = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "disk" / "store"
+    source.write_text(SHIM)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+    store.parent.mkdir()
+    (tmp_path / "steps.jsonl").write_text(lines(*map(step, range(3))))
+    variables = {"LD_PRELOAD": str(shim), "NO_LOCKS_IN": str(store.parent), "NO_LOCKS_ERRNO": str(code)}
+
+    def tell(*words: str) -> str:
+        line = [sys.executable, "-m", "bench", *words]
+        done = subprocess.run(line, cwd=store.parent, env={**os.environ, **variables}, capture_output=True, text=True)
+        assert done.returncode == 0 and " lock" not in done.stderr, (line, done.stderr)
+        return done.stdout
+
+    for line in (
+        "measure command --repeat 2 --config a --store store -- true", "show --store store",
+        f"ingest B:{tmp_path / 'steps.jsonl'} --store store", "store compact --store store", "forget a --yes --store store",
+        "store rebuild --store store", "store sync store other", "store verify --store other",
+    ):  # fmt: skip
+        tell(*line.split())
+
+    query = ("sql", "SELECT count(*) FROM schedule_chunks", "--format", "csv", "--store")
+    assert [tell(*query, name).split()[-1] for name in ("store", "other")] == ["3", "3"]
+    assert [path.name for path in store.rglob("*") if path.name.startswith(".warehouse")] == []
 
 
 def forked(work: Callable[[], None]) -> int:
