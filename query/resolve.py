@@ -80,10 +80,10 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
     if not runs:
         _raise_if_removed(warehouse, base)
         if not rows:
-            cure = removed_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
+            cures = removed_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
             if EventLog(warehouse.store).being_written():
-                cure = ["One is being recorded: see it with `bench show --follow`"]
-            raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cure]))
+                cures = ["One is being recorded: see it with `bench show --follow`"]
+            raise BenchError(" ".join([f"there are no runs in {warehouse.store}.", *cures]))
         known = list(dict.fromkeys(["latest", *(config for _, config, *_ in rows), *(run_id for run_id, *_ in rows)]))
         cure = "List them with: bench list runs"
         if warehouse.rows("SELECT 1 FROM cases WHERE name = ? LIMIT 1", [name]):

@@ -150,9 +150,9 @@ class Command(PlainCommand):
         try:
             return super().parse_args(ctx, repeated)
         except click.MissingParameter as error:
-            if isinstance(error.param, click.Argument) and not error.message:
-                error.message = _swallowed(repeated, names)
-            raise
+            if not isinstance(error.param, click.Argument) or not (taken := _swallowed(repeated, names)):
+                raise
+            raise click.MissingParameter(taken, error.ctx, error.param) from None
 
 
 class LongCommand(Command):
