@@ -60,6 +60,7 @@ REFUSED: dict[str, list[str]] = {
     "store sync": ["/no/such/store STORE", "STORE s3://user:password@bucket", "STORE STORE"],
     "store compact": ["--below nonsense", "--target 0"],
     "store archive": ["--before nonsense --to OTHER", "--before 2001-01-01 --to STORE"],
+    "publish": ["", "FOLDER", "FOLDER/text.json", "s3://user:password@bucket/site", "FOLDER/site --to-branch a..b"],
     "programs schemas": ["no such answer"],
     "programs mcp": ["--allow-measure 'rm -rf /'", "--timeout 0"],
     "programs completion": ["no-such-shell"],

@@ -10,19 +10,28 @@ from ...warehouse.errors import BenchError
 from .folder import MANIFEST
 
 
+def branch_for_site(name: str) -> str:
+    """The branch of this name, in the repository that the working directory is in.
+
+    Raises:
+        BenchError: There is no repository, the name is not valid, or the branch is checked out.
+    """
+    branch = _git("check-ref-format", "--branch", name).strip()
+    if f"branch refs/heads/{branch}" in _git("worktree", "list", "--porcelain").splitlines():
+        raise BenchError(f"{branch} is checked out, and its files are not those of a site. Name a branch of its own.")
+    return branch
+
+
 def commit(site: Path, branch: str, files: Sequence[str]) -> str:
-    """Commit the files of a site to a branch of the repository that the working directory is in.
+    """Commit the files of a site to a branch, as `branch_for_site` gives it.
 
     Returns:
         A sentence on what was done.
 
     Raises:
-        BenchError: There is no repository, the branch is checked out, or git refuses.
+        BenchError: Git refuses.
     """
-    branch = _git("check-ref-format", "--branch", branch).strip()
     ref = f"refs/heads/{branch}"
-    if f"branch {ref}" in _git("worktree", "list", "--porcelain").splitlines():
-        raise BenchError(f"{branch} is checked out, and its files are not those of a site. Name a branch of its own.")
     parent = subprocess.run(
         ["git", "rev-parse", "--verify", "--quiet", ref], capture_output=True, text=True
     ).stdout.strip()

@@ -35,7 +35,7 @@ def command(site: str | None, title: str | None, url: str, to_branch: str | None
     """
     from ...warehouse.database import Warehouse
     from . import site as made
-    from .branch import commit
+    from .branch import branch_for_site, commit
     from .bucket import made_in, upload
 
     if what or site is None:
@@ -45,11 +45,12 @@ def command(site: str | None, title: str | None, url: str, to_branch: str | None
             )
         write_rows(["about", "published"], [list(line) for line in made.described()], "table")
         return
+    branch = None if to_branch is None else branch_for_site(to_branch)
     folder = made_in(site) if (in_bucket := "://" in site) else Path(site)
     with Warehouse.open(store) as warehouse:
         done = made.publish(warehouse, folder, title=title or made.title_of(store.root), url=url)
-    if to_branch is not None:
-        notify(commit(folder, to_branch, sorted(done.files)))
+    if branch is not None:
+        notify(commit(folder, branch, sorted(done.files)))
     if in_bucket:
         notify(upload(folder, done.files, site))
     else:

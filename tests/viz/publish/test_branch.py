@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bench.viz.publish.branch import commit
+from bench.viz.publish.branch import branch_for_site, commit
 from bench.viz.publish.folder import SiteFolder
 from bench.warehouse.errors import BenchError
 
@@ -56,13 +56,13 @@ def test_a_site_is_the_whole_of_its_branch(repository: Path) -> None:
 def test_a_branch_that_cannot_be_one_is_refused(repository: Path, branch: str) -> None:
     """The one that is checked out, and what is no name."""
     with pytest.raises(BenchError):
-        commit(repository / "site", branch, site_of(repository / "site", "one"))
+        branch_for_site(branch)
 
 
 def test_without_a_repository_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The site itself is written all the same."""
+    """Before anything is written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
 
     with pytest.raises(BenchError, match="needs a repository"):
-        commit(tmp_path / "site", "gh-pages", site_of(tmp_path / "site", "one"))
+        branch_for_site("gh-pages")
