@@ -29,6 +29,7 @@ MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB 
 MAX_TEXT = 64 << 10  # characters of a reject that are kept
 LOOK = 32 << 10  # bytes of a head that are looked at as a document
 TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\[\]]', re.DOTALL)  # matches in linear time
+BEGINNING = re.compile(r"^[ \t]*[{\[](?=\s*(?:[\"{\[\]}]|-?\d))", re.MULTILINE)  # of a document, in a line
 PATH_DEPTH = 6
 NAMED = 4  # keys or columns by which a file was recognised
 FOLDER, FILE = "folder", "file"
@@ -58,7 +59,8 @@ class Head:
         found: dict[str, None] = {}
         opened: list[str] = []  # path of each container we are in
         here = ""
-        for token in TOKEN.finditer(self.text):
+        begun = BEGINNING.search(self.text)  # a bracket in what was printed before is none of the document
+        for token in TOKEN.finditer(self.text, begun.start() if begun else 0):
             mark = token[0][0]
             if mark == '"':
                 if token[2] and 0 < len(opened) <= PATH_DEPTH:

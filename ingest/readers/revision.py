@@ -7,6 +7,7 @@ from typing import Any
 COMMITS = {
     "gitcommithash", "gitcommit", "gitcommitid", "gitcommitsha", "gitrev", "gitrevision", "githash", "gitsha", "gitsha1",
     "githubsha", "commit", "commitid", "commithash", "commitsha", "cicommitsha", "gitcommitsha1", "revision", "sha",
+    "gitdescribe", "gitversion",
 }  # fmt: skip
 BRANCHES = {
     "gitbranch",
@@ -18,19 +19,22 @@ BRANCHES = {
     "cicommitbranch",
     "cicommitrefname",
 }
-COMMIT = re.compile(r"[0-9a-f]{7,64}(?:[-+](?:dirty|modified))?\+?", re.IGNORECASE)
+COMMIT = re.compile(
+    r"(?:.{1,100}-\d+-g)?([0-9a-f]{7,64})([-+](?:dirty|modified)|\+)?", re.IGNORECASE
+)  # git describe's, too
+DETACHED = "HEAD"  # what git calls the branch where none is checked out
 WORDS = re.compile(r"[^a-z0-9]")
 
 
 def revision_of(tags: Mapping[str, Any]) -> dict[str, Any]:
-    """Commit and branch, where facts have them by one of their usual names, here or one level down."""
+    """Commit, whether it was changed, and branch, where facts have them by one of their usual names, here or one level down."""
     found: dict[str, Any] = {}
     for facts in (tags, *(inner for inner in tags.values() if isinstance(inner, Mapping))):
         for key, value in facts.items():
             if isinstance(value, str) and len(key) < 40:
                 word = WORDS.sub("", key.lower())
-                if word in COMMITS and COMMIT.fullmatch(value):
-                    found.setdefault("git_commit", value)
-                elif word in BRANCHES and 0 < len(value) < 200:
+                if word in COMMITS and "git_commit" not in found and (commit := COMMIT.fullmatch(value)):
+                    found |= {"git_commit": commit[1], **({"git_dirty": True} if commit[2] else {})}
+                elif word in BRANCHES and 0 < len(value) < 200 and value != DETACHED:
                     found.setdefault("git_branch", value)
     return found

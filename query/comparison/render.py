@@ -29,11 +29,13 @@ CALLED = {
 
 
 def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
-    """The rows to show, one for all metrics of a case that one side lacks; unless `everything`, no SAME and few UNSURE rows."""
+    """The rows to show, one for all metrics of a case that one side lacks or of which processor time says what latency does;
+    unless `everything`, no SAME and few UNSURE rows.
+    """
     rows: list[Row] = []
     single: dict[tuple[Any, str], Row] = {}
     counts: Counter[str | None] = Counter()
-    for row in comparison.rows:
+    for row in fold_processor_time(comparison.rows):
         key = row["case_id"], row["verdict"] or ""
         counts[row["verdict"]] += 1
         if not everything and counts[row["verdict"]] > MOST_ROWS.get(row["verdict"], math.inf):
@@ -45,6 +47,29 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
         else:
             rows.append(single.setdefault(key, {**row, "others": 0}))
     return rows
+
+
+def fold_processor_time(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without those of processor time that say of a case what its latency says, whose row then names both."""
+    latencies = {_of_calls(row): row for row in rows if row["metric"] and row["metric"].startswith("latency")}
+    alike = {}
+    for row in rows:
+        latency = latencies.get(_of_calls(row))
+        if latency and row["metric"] and row["metric"].startswith("cpu_time") and _is_within(row, latency):
+            alike[id(row)] = latency
+    also = {id(latency) for latency in alike.values()}
+    return [{**row, "also": "cpu_time"} if id(row) in also else {**row} for row in rows if id(row) not in alike]
+
+
+def _of_calls(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The calls that a row is about, and its verdict."""
+    return tuple(row.get(column) for column in ("config", "host", "machine", "case_id", "phase", "verdict"))
+
+
+def _is_within(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """True if its change lies in the interval of the other's."""
+    change = row["change" if "change" in row else "ratio"]
+    return None not in (change, other["low"], other["high"]) and other["low"] <= change <= other["high"]
 
 
 def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
@@ -104,7 +129,9 @@ def metric(row: Mapping[str, Any]) -> str | None:
     if row["metric"] is None:
         return None
     name: str = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
-    return f"{row['others'] + 1} metrics" if row.get("others") else name
+    if row.get("others"):
+        return f"{row['others'] + 1} metrics"
+    return f"{name}, {row['also']}" if "also" in row else name
 
 
 def _difference(row: Row) -> str | None:

@@ -89,6 +89,16 @@ def test_text_before_a_document_is_skipped_and_counted() -> None:
     assert got.tally.notes == ["results.json: 2 lines before the document are no part of it"]
 
 
+def test_colours_before_a_document_do_not_hide_it(tmp_path: Path, rows: Rows) -> None:
+    """The bracket of an escape sequence opens nothing."""
+    document = {"results": [{"command": "x", "mean": 1.0, "times": [1.0]}]}
+    (tmp_path / "r.json").write_text(f"\x1b[0;33mWARNING\x1b[m\n{json.dumps(document)}", encoding="utf-8")
+    result = invoke(tmp_path / "r.json", "--store", tmp_path / "store")
+
+    assert result.exit_code == 0, result.output
+    assert rows("SELECT source FROM runs") == [("hyperfine",)]
+
+
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -111,6 +121,19 @@ def test_commit_and_branch_go_by_their_usual_names(facts: dict[str, str]) -> Non
 
     (run,) = got.runs
     assert (run.git_commit, run.git_branch) == ("0abc000", "main")
+
+
+@pytest.mark.parametrize(
+    ("told", "commit", "dirty"),
+    [("abc1234-dirty", "abc1234", True), ("v1.2-rc.3-4-gabc1234", "abc1234", None), ("1.0-7-gabc1234-dirty", "abc1234", True),
+     ("abc1234+", "abc1234", True), ("unknown", None, None)],
+)  # fmt: skip
+def test_what_git_describe_says_is_a_commit(told: str, commit: str | None, dirty: bool | None) -> None:
+    """With changes that were not committed; HEAD is no branch."""
+    context = {"date": "2026-05-01T10:00:00Z", "num_cpus": 4, "GIT_VERSION": told, "GIT_BRANCH": "HEAD"}
+    (run,) = read("google-benchmark", {"context": context, "benchmarks": []}).runs
+
+    assert (run.git_commit, run.git_dirty, run.git_branch) == (commit, dirty, None)
 
 
 def test_what_is_no_commit_is_none() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bench import sql
 from bench.warehouse.events import ArchivedRun, Instant, Json, Metric, Outcome
-from scipy import special
+from scipy import special, stats
 
 from ..builders import Builder, case, chunk, metric, outcome, run, source, timing
 
@@ -215,6 +215,19 @@ def test_gamma_functions_and_the_median_are_those_of_scipy(warehouse: Builder) -
     assert warehouse.rows("SELECT _digamma(0), _trigamma(0), _median_variance(1)") == [(None, None, 1)]
 
 
+@pytest.mark.parametrize(
+    "counts", [(0, 10, 10, 10), (3, 10, 7, 12), (0, 1000, 7, 1000), (2, 20_000, 3, 1000), (40, 50, 20, 50)]
+)
+def test_shares_of_failures_differ_as_scipy_says(warehouse: Builder, counts: tuple[int, int, int, int]) -> None:
+    """By the corrected likelihood ratio of their table, whichever side comes first."""
+    failed, trials, other, others = counts
+    table = [[failed, trials - failed], [other, others - other]]
+    expected = stats.chi2_contingency(table, correction=True, lambda_="log-likelihood").statistic
+
+    for query in ("SELECT _share_difference($1, $2, $3, $4)", "SELECT _share_difference($3, $4, $1, $2)"):
+        assert warehouse.rows(query, list(counts)) == [(pytest.approx(expected**0.5),)]
+
+
 def test_a_run_is_compared_with_runs_of_its_host(runs: Builder) -> None:
     """Runs of other hosts count where that host has too few and hosts are many."""
     query = "SELECT pair, side, run_id, is_anywhere FROM _comparison_sides(NULL, {}, 20) ORDER BY place"
@@ -391,10 +404,11 @@ def test_steps(warehouse: Builder) -> None:
         ("_statistic('ttft_p99')", ""),
         ("_base_metric('cpu_time_mean')", "cpu_time"),
         ("_base_metric('rss_peak')", "rss_peak"),
-        ("_is_of_latency('cpu_time')", True),
+        ("_is_of_latency('user_time')", True),
+        ("_is_of_latency('cpu_time')", False),
         ("_is_of_latency('request_throughput')", False),
         ("_measurement('latency_median')", "latency"),
-        ("_measurement('cpu_time_mean')", "latency"),
+        ("_measurement('cpu_time_mean')", "cpu_time"),
         ("_measurement('items_per_second')", "latency"),
         ("_measurement('ttft_p50')", "ttft"),
         ("_measurement('ttft_p99')", "ttft_p99"),
@@ -404,6 +418,12 @@ def test_steps(warehouse: Builder) -> None:
         ("_is_count('rss_peak', 'bytes')", False),
         ("_is_counter('instructions')", True),
         ("_is_counter('graph_breaks')", False),
+        ("_is_failures('failed_calls')", True),
+        ("_is_failures('latency')", False),
+        ("_share_difference(1, 10, 0, 10)", 0.0),
+        ("_share_difference(10, 10, 10, 10)", 0.0),
+        ("_share_difference(1, 10, 10, 100)", 0.0),
+        ("_share_difference(0, 0, 0, 0)", 0.0),
         (
             "_assumption(3, 0.078, 0.078, NULL, NULL, 1, 1)",
             "assumes that sessions differ as public nightly runs do, 95 % within 7.8 %",

@@ -29,9 +29,14 @@
 -- the limit, to in proportion. Of the effects of a step of equal size that this leaves open, the one nearest to 0 is tested. Where
 -- the tokens of both sides' runs overlap, their difference is part of the noise from run to run, and nothing is taken off.
 --
+-- What failed of many calls or requests varies as chance takes it, which their numbers tell (_share_difference), and no less than from
+-- run to run. Trials that nobody counted are taken for very many.
+--
 -- arguments: base, candidate, last, floor, across
 --
 -- from: _case_noises without base_sampling candidate_sampling least most repeats run_variance run_degrees is_session variance noise_degrees
+-- base_trials    DOUBLE   Calls or requests of a run of which a count of failures is; NULL unknown, and of all else.
+-- candidate_trials  DOUBLE  The same of the candidate.
 -- doctor_reach   DOUBLE   Half of the 95 % interval of equal sides when bench doctor last looked at the machines; NULL without a doctor, and
 --                         of what is no time and no rate.
 -- cases          BIGINT   Cases that have the metric on both sides.
@@ -99,15 +104,38 @@ doctor_reaches AS (
     )
     GROUP BY pair
 ),
+trials AS (  -- a server counts what completed; of calls each is a sample, whether it failed or not
+    SELECT
+        pair, case_id, max(base_value) FILTER (metric = 'completed') AS base_completed, max(base_n / base_runs) AS base_calls,
+        max(candidate_value) FILTER (metric = 'completed') AS candidate_completed, max(candidate_n / candidate_runs) AS candidate_calls
+    FROM case_noises
+    WHERE case_id IN (SELECT case_id FROM case_noises WHERE _is_failures(metric))
+    GROUP BY pair, case_id
+),
+failures AS (
+    SELECT
+        own.pair, own.series_id,
+        CASE metric WHEN 'failed' THEN base_completed + base_value WHEN 'failed_calls' THEN base_calls END AS base_trials,
+        CASE metric WHEN 'failed' THEN candidate_completed + candidate_value WHEN 'failed_calls' THEN candidate_calls END AS candidate_trials,
+        abs(effect) / greatest(1e-6::DOUBLE, _share_difference(
+            base_runs * base_value, base_runs * greatest(base_value, coalesce(base_trials, 1e9::DOUBLE)), candidate_runs * candidate_value,
+            candidate_runs * greatest(candidate_value, coalesce(candidate_trials, 1e9::DOUBLE))
+        )) AS chance_error
+    FROM case_noises AS own
+    JOIN trials ON own.pair = trials.pair AND own.case_id = trials.case_id
+    WHERE _is_failures(metric)
+),
 doctored_noises AS (
-    SELECT own.*, CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach
+    SELECT
+        own.*, base_trials, candidate_trials, chance_error, CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach
     FROM case_noises AS own
     LEFT JOIN case_axes AS axes ON own.case_id = axes.case_id
     LEFT JOIN doctor_reaches AS doctor ON own.pair = doctor.pair
+    LEFT JOIN failures ON own.pair = failures.pair AND own.series_id = failures.series_id
 ),
 errors AS (
     SELECT
-        own.*, cases, cases_reach, shift, shift_runs, variance IS NULL OR is_other_machine AS is_assumed,
+        own.*, cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_other_machine) AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
         CASE WHEN NOT is_other_machine THEN greatest(_assumed_reach(metric, phase, unit), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
             AS assumed_reach,
@@ -118,13 +146,13 @@ errors AS (
         END) AS session_reach,
         pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
             + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
-        greatest(coalesce(noise_degrees, 0), 1) AS degrees,
         sqrt(
             greatest(variance, base_sampling) * _median_variance(base_runs)
             + greatest(variance, candidate_sampling)
                 * (correlation + (1 - correlation) * _median_variance(candidate_runs))
             + CASE WHEN cases >= 20 THEN variance * _median_variance(cases) ELSE 0 END
         ) AS own_error,
+        greatest(coalesce(noise_degrees, 0), CASE WHEN chance_error > coalesce(own_error, 0) THEN 1000 ELSE 1 END) AS degrees,
         CASE
             WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
             WHEN least > shift THEN least - shift
@@ -151,8 +179,9 @@ metric_errors AS (
 ),
 tested_changes AS (
     SELECT
-        own.* EXCLUDE (own_error, own_share, assumed_reach, most_reach), inflation, shift_degrees, shift_error, own_error * inflation AS error,
-        CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error * inflation END AS reach,
+        own.* EXCLUDE (own_error, own_share, assumed_reach, most_reach, chance_error), inflation, shift_degrees, shift_error,
+        greatest(own_error * inflation, chance_error) AS error,
+        CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * error END AS reach,
         CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
         CASE WHEN is_assumed THEN sqrt(pow(most_reach, 2) + squared_reach) END AS widest_reach,
         CASE

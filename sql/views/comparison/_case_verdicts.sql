@@ -12,7 +12,7 @@
 -- and other cases do not differ by more than is assumed, or the change is beyond the most that sessions are taken to do; there it is
 -- likely as soon as the interval excludes 0.
 --
--- A count is exact where repeats agree: a change is a change, however small. Of all statistics of the same samples one is judged
+-- A count is exact where repeats agree, but for what failed by chance: a change is a change, however small. Of all statistics of the same samples one is judged
 -- (_measurement), and one cold call a run is not.
 --
 -- arguments: base, candidate, last, floor, fdr, across
@@ -40,7 +40,7 @@ p_values AS (
     SELECT
         *,
         base_value IS NOT NULL AND candidate_value IS NOT NULL AND (
-            _is_count(metric, unit) AND (is_even_within AND (base_n > 1 AND candidate_n > 1 OR NOT _is_counter(metric)) OR effect IS NULL)
+            _is_count(metric, unit) AND NOT _is_failures(metric) AND (is_even_within AND (base_n > 1 AND candidate_n > 1 OR NOT _is_counter(metric)) OR effect IS NULL)
             OR is_assumed AND base_value = candidate_value AND NOT _is_time_or_rate(unit)
         ) AS is_exact,
         CASE

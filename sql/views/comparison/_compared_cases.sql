@@ -39,6 +39,11 @@ SELECT
             WHEN verdict IS NULL THEN printf('another statistic of %s', _measurement(metric))
             WHEN is_exact AND base_value = candidate_value THEN 'equal'
             WHEN is_exact THEN 'a count, exact'
+            WHEN _is_failures(metric) THEN concat(
+                format('{:.0f}{} failed, then {:.0f}{}', base_value, coalesce(format(' of {:.0f}', base_trials), ''), candidate_value,
+                    coalesce(format(' of {:.0f}', candidate_trials), '')),
+                CASE WHEN verdict = 'UNSURE' THEN ': chance does as much' END
+            )
             WHEN verdict = 'SAME' THEN printf('within %g %%', 100 * case_floor)
             WHEN effect IS NULL THEN 'a value of 0 or less has no ratio'
             WHEN size_effect <> 0 AND verdict = 'UNSURE'

@@ -1,49 +1,89 @@
 """The lottery of hosted runners: nights on whichever of two processors was drawn, 60 % apart, under a new host name each.
 
 The code never changes in the quiet stores: every row that says otherwise, and every night that would end a job with 1, is false.
-Nights are judged one by one, each by those before it. In the others one case of twelve becomes 25 % slower in the last night, on
-a processor that was drawn before.
+Nights are judged one by one, by those before (`bench regressions`), or by the merge base, measured in turns on the machine of the night
+(`bench ci`), of whose turns three in a hundred are 10 to 50 % slower. Noise alone may call the share of rows that the false
+discovery rate allows; what the machine does would be far beyond 10 %. In the other stores one case of twelve becomes 25 % slower in
+the last night, on a processor that was drawn before.
 """
 
 import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from bench.query.regression.regressions import exit_code
+from bench.query.comparison import compare
+from bench.query.comparison.sides import Side
+from bench.query.regression import regressions
 from bench.warehouse.errors import Exit
 from bench.warehouse.events import Environment, Event, Instant, Json
 
 from ...builders import Builder, case, outcome, run, timing
 from ..figures import Figures
 
-NIGHTS, CASES, STORES, DAY = 20, 12, 6, 86_400_000_000
+NIGHTS, CASES, STORES, DAY = 20, 12, 3, 86_400_000_000
+ROUNDS = 5  # of `bench ci`
 APART, NOISE, STEP = 1.6, 0.01, 1.25
+LARGE = 1.1  # a change that noise does not make
+QUIET = 5.0  # % of nights that may fail by chance
 KNOWN = ("the model", "cores and caches", "nothing")  # of the processors
 CHANGED = ("SLOWER", "WORSE", "FASTER", "BETTER", "REMOVED", "BROKEN")
+
+Row = Mapping[str, Any]
 
 
 def measure(figures: Figures) -> None:
     """False rows and nights where nothing changed, and steps found where the processor is known."""
+    _gate(figures)
     for known in KNOWN:
-        rows = nights = 0
+        nights: list[Sequence[Row]] = []
         for seed in range(STORES):
             with Builder() as warehouse:
                 _fill(warehouse, np.random.default_rng(seed), known, step=1.0)
-                for night in range(1, NIGHTS):
-                    found = _judged(warehouse, night)
-                    rows += sum(verdict in CHANGED for verdict in found)
-                    nights += exit_code_of(warehouse, night) == Exit.FAILED
-        of = STORES * (NIGHTS - 1)
-        figures.add(
-            f"two processors 60 % apart, {known} known: rows of {of * CASES} called changed", rows, "count", most=0
-        )
-        figures.add(f"two processors 60 % apart, {known} known: nights of {of} that fail", nights, "count", most=0)
+                nights += [_judged(warehouse, night) for night in range(1, NIGHTS)]
+        _add(figures, f"two processors 60 % apart, {known} known", nights, sum(map(_fails, nights)), "change")
     for known in KNOWN[:2]:
         missed = 0
         for seed in range(STORES):
             with Builder() as warehouse:
                 _fill(warehouse, np.random.default_rng(seed), known, step=STEP)
-                missed += "SLOWER" not in _judged(warehouse, NIGHTS - 1)
+                missed += not any(row["verdict"] == "SLOWER" for row in _judged(warehouse, NIGHTS - 1))
         figures.add(f"+25 % of one case, {known} known: of {STORES} missed", missed, "count", most=0)
+
+
+def _add(figures: Figures, world: str, nights: Sequence[Sequence[Row]], failed: int, column: str) -> None:
+    called = [row for rows in nights for row in rows if row["verdict"] in CHANGED]
+    large = [row for row in called if row[column] is None or not 1 / LARGE < row[column] + (column == "change") < LARGE]
+    figures.add(f"{world}: rows of {len(nights) * CASES} called changed", len(called), "count")
+    figures.add(f"{world}: of these by more than 10 %", len(large), "count", most=0)
+    figures.add(f"{world}: of {len(nights)} nights fail", 100 * failed / len(nights), "%", most=QUIET)
+
+
+def _gate(figures: Figures) -> None:
+    """Nights of `bench ci`, each judged by the runs of both sides in its own job alone."""
+    with Builder() as warehouse:
+        for processor in (0, 1):
+            warehouse.add(_environment(processor, KNOWN[0]))
+        quiet = [_turns(warehouse, f"quiet-{seed}", seed, 1.0) for seed in range(STORES * NIGHTS)]
+        slower = [_turns(warehouse, f"slower-{seed}", seed, STEP) for seed in range(NIGHTS)]
+        nights = [compare.compare(warehouse, *sides) for sides in quiet]
+        failed = sum(compare.exit_code(night) == Exit.FAILED for night in nights)
+        _add(figures, "bench ci, two processors 60 % apart", [night.rows for night in nights], failed, "ratio")
+        missed = sum(compare.exit_code(compare.compare(warehouse, *sides)) != Exit.FAILED for sides in slower)
+    figures.add(f"bench ci, +25 % of one case: of {NIGHTS} nights missed", missed, "count", most=0)
+
+
+def _turns(warehouse: Builder, night: str, seed: int, step: float) -> list[Side]:
+    """Both sides of a night, measured in turns on the processor that was drawn."""
+    rng, runs = np.random.default_rng(seed), dict[str, list[str]]()
+    processor = int(rng.integers(0, 2))
+    for turn in range(2 * ROUNDS):
+        name, side = f"{night}-{turn}", "base" if turn % 4 in (0, 3) else "head"
+        runs.setdefault(side, []).append(name)
+        slow = 1 + rng.uniform(0.1, 0.5) * (rng.random() < 0.03)
+        warehouse.add(_run(name, f"{night}-{side}", f"runner-{night}", turn, processor))
+        warehouse.add(*_cases(rng, name, (APART if processor else 1.0) * slow, step if side == "head" else 1.0))
+    return [Side(side, tuple(runs[side])) for side in ("base", "head")]
 
 
 def _fill(warehouse: Builder, rng: np.random.Generator, known: str, *, step: float) -> None:
@@ -54,11 +94,13 @@ def _fill(warehouse: Builder, rng: np.random.Generator, known: str, *, step: flo
         warehouse.add(_environment(each, known))
     for night, processor in enumerate(drawn):
         name = f"night-{night:02}"
-        warehouse.add(
-            run(name, "nightly", source="google-benchmark", host=f"{rng.integers(2**48):012x}", started_at=Instant(night * DAY),
-                environment_id=f"env{processor}")
-        )  # fmt: skip
+        warehouse.add(_run(name, "nightly", f"{rng.integers(2**48):012x}", night * DAY, processor))
         warehouse.add(*_cases(rng, name, APART if processor else 1.0, step if night == NIGHTS - 1 else 1.0))
+
+
+def _run(name: str, config: str, host: str, at: int, processor: int) -> Event:
+    fields: dict[str, Any] = {"source": "google-benchmark", "host": host, "environment_id": f"env{processor}"}
+    return run(name, config, started_at=Instant(at), **fields)
 
 
 def _environment(processor: int, known: str) -> Environment:
@@ -78,11 +120,10 @@ def _cases(rng: np.random.Generator, run_id: str, slower: float, step: float) ->
     return events
 
 
-def _judged(warehouse: Builder, night: int) -> list[str]:
-    query = "SELECT verdict FROM regression_findings([?])"
-    return [verdict for (verdict,) in warehouse.rows(query, [f"night-{night:02}"])]
+def _judged(warehouse: Builder, night: int) -> list[dict[str, Any]]:
+    return warehouse.dicts("FROM regression_findings([?])", [f"night-{night:02}"])
 
 
-def exit_code_of(warehouse: Builder, night: int) -> Exit:
-    """How a job that judges this night ends."""
-    return exit_code(warehouse.dicts("FROM regression_findings([?])", [f"night-{night:02}"]))
+def _fails(rows: Sequence[Row]) -> bool:
+    """True if a job that judges this night ends with 1."""
+    return regressions.exit_code(rows) == Exit.FAILED
