@@ -13,7 +13,7 @@ PEAKS: tuple[tuple[str, dict[str, float]], ...] = (
     (r"H100 PCIe", {"bfloat16": 756, "float16": 756, "tf32": 378, "float32": 51.2}),
     (r"H[12]00 NVL", {"bfloat16": 835, "float16": 835, "tf32": 418, "float32": 60}),
     (r"H[12]00", {"bfloat16": 989.4, "float16": 989.4, "tf32": 494.7, "float32": 66.9}),
-    (r"A100", {"bfloat16": 312, "float16": 312, "tf32": 156, "float32": 19.5}),
+    (r"A100\b", {"bfloat16": 312, "float16": 312, "tf32": 156, "float32": 19.5}),
     (r"A10\b", {"bfloat16": 125, "float16": 125, "tf32": 62.5, "float32": 31.2}),
     (r"L40S", {"bfloat16": 362, "float16": 362, "tf32": 183, "float32": 91.6}),
     (r"L4\b", {"bfloat16": 121, "float16": 121, "tf32": 60, "float32": 30.3}),

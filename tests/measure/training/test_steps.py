@@ -479,6 +479,7 @@ def test_operations_are_counted_as_by_torch() -> None:
 @pytest.mark.parametrize(
     ("device", "dtype", "peak"),
     [("NVIDIA H200", "bfloat16", 989.4e12), ("NVIDIA H100 PCIe", "tf32", 378e12), ("NVIDIA A10G", "float16", None),
+     ("NVIDIA RTX A1000", "float16", None), ("NVIDIA A100-SXM4-80GB", "bfloat16", 312e12),
      ("NVIDIA L4", "float32", 30.3e12), ("Tesla T4", "bfloat16", None), ("a GPU", "float32", None)],
 )  # fmt: skip
 def test_peaks_are_of_the_device_by_its_name(device: str, dtype: str, peak: float | None) -> None:
