@@ -28,8 +28,9 @@ BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB takes for one JSON object at most
 MAX_TEXT = 64 << 10  # characters of a reject that are kept
 LOOK = 32 << 10  # bytes of a head that are looked at as a document
-TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\[\]]', re.DOTALL)  # matches in linear time
-BEGINNING = re.compile(r"^[ \t]*[{\[](?=\s*(?:[\"{\[\]}]|-?\d))", re.MULTILINE)  # of a document, in a line
+TOKEN = re.compile(  # matches in linear time; a bracket after an escape sets a colour
+    r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\]]|(?<!\x1b)\[', re.DOTALL
+)
 PATH_DEPTH = 6
 NAMED = 4  # keys or columns by which a file was recognised
 FOLDER, FILE = "folder", "file"
@@ -59,8 +60,7 @@ class Head:
         found: dict[str, None] = {}
         opened: list[str] = []  # path of each container we are in
         here = ""
-        begun = BEGINNING.search(self.text)  # a bracket in what was printed before is none of the document
-        for token in TOKEN.finditer(self.text, begun.start() if begun else 0):
+        for token in TOKEN.finditer(self.text):
             mark = token[0][0]
             if mark == '"':
                 if token[2] and 0 < len(opened) <= PATH_DEPTH:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.events import Instant, Json, as_json
-from ..format import BEGINNING, MAX_TEXT, Part, encoding, split_lines
+from ..format import MAX_TEXT, Part, encoding, split_lines
 from .packing import PackingError, packing_of, unpacked
 
 MAX_BYTES = 128 << 20  # of a document, unpacked
@@ -24,6 +24,7 @@ MOMENT = re.compile(
     r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?",
     re.ASCII,
 )
+BEGINNING = re.compile(r"^[ \t]*[{\[](?=\s*(?:[\"{\[\]}]|-?\d))", re.MULTILINE)  # of a document, in a line
 NUMBERS = re.compile(r"\s*\[\s*-?\d")  # a list of numbers, or the time of an entry of a log
 ENDED = re.compile(r"[ \t\r]*(?:\n\s*(?![,\]})\s])|\Z)")  # after a document; within a larger one, more of that follows
 MOST_BEGINNINGS = 100  # that are tried
