@@ -7,7 +7,7 @@
 -- kind       VARCHAR  graph_break or recompile.
 -- reason     VARCHAR  Why, in the compiler's words: of a recompilation the guard that failed.
 -- place      VARCHAR  Innermost place in the user's code: file.py:12 in forward; NULL where the compiler names none.
--- base       DOUBLE   How often in a run of the base, a list of run ids: mean over the runs that compiled the case.
+-- base       DOUBLE   How often in a run of the base, a list of run ids: mean over the runs that compiled the case; NULL if infinite.
 -- candidate  DOUBLE   The same of the candidate.
 WITH
 found AS (
@@ -29,8 +29,8 @@ compiled AS (
 
 SELECT
     found.case_id, phase, kind, reason, place,
-    coalesce(sum(value) FILTER (NOT is_candidate), 0) / greatest(base_runs, 1) AS base,
-    coalesce(sum(value) FILTER (is_candidate), 0) / greatest(candidate_runs, 1) AS candidate
+    _finite(coalesce(sum(value) FILTER (NOT is_candidate), 0) / greatest(base_runs, 1)) AS base,
+    _finite(coalesce(sum(value) FILTER (is_candidate), 0) / greatest(candidate_runs, 1)) AS candidate
 FROM found
 JOIN compiled ON found.case_id = compiled.case_id
 GROUP BY found.case_id, phase, kind, reason, place, base_runs, candidate_runs

@@ -17,7 +17,10 @@ WITH
 fields AS (
     SELECT
         run_id, source_id, line, case_id,
-        json_extract_string(original_value, ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']) AS field
+        json_extract_string(
+            CASE WHEN json_valid(original_value) THEN original_value END,
+            ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']
+        ) AS field
     FROM metrics
     WHERE metric = 'fields' AND list_contains(runs::VARCHAR[], run_id)
 ),
@@ -81,6 +84,7 @@ of_hosts AS (
 )
 
 SELECT
-    run_id, kind, name, device, count(*) AS calls, sum(own)::BIGINT AS own_ns, sum(ns)::BIGINT AS total_ns, count(DISTINCT case_id) AS launches
+    run_id, kind, name, device, count(*) AS calls, TRY_CAST(sum(own) AS BIGINT) AS own_ns, TRY_CAST(sum(ns) AS BIGINT) AS total_ns,
+    count(DISTINCT case_id) AS launches
 FROM (FROM of_gpus UNION ALL FROM of_hosts)
 GROUP BY run_id, kind, name, device
