@@ -260,16 +260,17 @@ class _Window:
 
     def copy(self, record: bytes) -> None:
         """Keep a record a second time, if there is room."""
-        with self._gate or contextlib.nullcontext():
+        with self._gate or contextlib.nullcontext(), _while_mapped():
             if self._copies.tell() + len(record) <= COPIES_BYTES:
                 self._copies.write(record)
 
     def repeat(self, lasting: bytes) -> None:
         """Keep what is lasting before all other copies, if there are none yet."""
-        if self._copies.tell() == self._lasting_bytes:
-            self._copies[: len(lasting)] = lasting
-            self._copies.seek(len(lasting))
-            self._lasting_bytes = len(lasting)
+        with _while_mapped():
+            if self._copies.tell() == self._lasting_bytes:
+                self._copies[: len(lasting)] = lasting
+                self._copies.seek(len(lasting))
+                self._lasting_bytes = len(lasting)
 
     def serve(self, user: User) -> None:
         """Tell a user once this window takes other records."""
@@ -320,6 +321,16 @@ class _Window:
         assert self._gate is not None
         with self._gate:
             self.map.write(record)
+
+
+@contextlib.contextmanager
+def _while_mapped() -> Iterator[None]:
+    """For a `with` block about copies: nobody misses them once another thread has closed the journal, whose frames hold all."""
+    try:
+        yield
+    except ValueError as error:
+        if not is_own(error):
+            raise
 
 
 class Journal:

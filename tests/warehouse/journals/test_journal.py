@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from bench.warehouse import journal
 from bench.warehouse.errors import BenchError, Exit
-from bench.warehouse.events import EVENTS, Event, Metric, Outcome, ScheduleChunk, Timing
-from bench.warehouse.journal import Journal, JournalClosed, StoreFull
+from bench.warehouse.events import EVENTS, CaseRecord, Event, Metric, Outcome, ScheduleChunk, Timing
+from bench.warehouse.journal import Journal, JournalClosed, StoreFull, _Window
 from bench.warehouse.journals.parts import NeverBegun, Unreadable
 from bench.warehouse.journals.reader import Contents, read
 from hypothesis import HealthCheck, given, settings
@@ -262,6 +262,32 @@ def test_a_closed_journal_takes_no_more(tmp_path: Path) -> None:
     assert opened.size_bytes > 0  # asked for by a thread that has not noticed yet
     with pytest.raises(JournalClosed):
         opened.add(timing(1))
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_journal_that_another_thread_closes_within_an_event_loses_nothing(
+    at: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """After the definition of a text, of the next, after the record: it is in this journal, or told to go into another."""
+    opened, puts = Journal(tmp_path / "a.journal", HEADER), 0
+    put = _Window.put
+
+    def closing(window: _Window, record: bytes) -> None:
+        nonlocal puts
+        put(window, record)
+        puts += 1
+        if puts == at:
+            opened.close()
+
+    monkeypatch.setattr(_Window, "put", closing)
+    event = CaseRecord(case_id="case", run_id=RUN, name="name")
+    try:
+        opened.add(event)
+        kept = 1
+    except JournalClosed:
+        kept = 0
+
+    assert puts == at and len(read_rows(opened.path)) == kept
 
 
 @pytest.mark.parametrize("writer", ["gone", "killed"])
