@@ -15,7 +15,7 @@ found AS (
         run_id, case_id, phase, split_part(metric, ':', 1) AS kind, substr(metric, strpos(metric, ':') + 1) AS reason,
         regexp_extract(original_value, '[^\n]*$') AS place, value, list_contains(candidate::VARCHAR[], run_id) AS is_candidate
     FROM metrics
-    WHERE (starts_with(metric, 'graph_break:') OR starts_with(metric, 'recompile:')) AND isfinite(value)
+    WHERE (starts_with(metric, 'graph_break:') OR starts_with(metric, 'recompile:')) AND _finite(value) IS NOT NULL
         AND (list_contains(base::VARCHAR[], run_id) OR list_contains(candidate::VARCHAR[], run_id))
 ),
 compiled AS (
