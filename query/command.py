@@ -12,18 +12,13 @@ from ..warehouse.console.options import Command, Values, format_option, notify, 
 from ..warehouse.console.tables import write_rows
 from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
+from .question import output_option
 
 if TYPE_CHECKING:
     from .ask import Answer
 
 DIALECTS = ("spark", "duckdb")
 
-output_option: Callable[[Any], Any] = click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write to instead of standard output.",
-)
 runs_option: Callable[[Any], Any] = click.option(
     "--runs", cls=Values, help="Only these: id prefix, config, commit, day, tag:NAME, latest, latest~1, path."
 )

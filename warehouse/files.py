@@ -45,11 +45,11 @@ def exit_code(reason: str) -> Exit:
     return Exit.NOT_WRITABLE if _says(reason, _NOT_ALLOWED) else Exit.INTERNAL
 
 
-def cannot_write(path: str | os.PathLike[str], error: OSError) -> BenchError:
-    """The error of a file that a user wanted with -o."""
+def cannot_write(path: str | os.PathLike[str], error: OSError, *, choose: str = "another place with -o") -> BenchError:
+    """The error of a file that a user wanted, by default with -o; `choose` ends its cure."""
     reason = error.strerror or str(error)
-    choice = "Free some space, or choose" if _says(reason, _FULL) else "Choose"
-    sentence = f"cannot write {os.fspath(path)}: {reason}. {choice} another place with -o."
+    verb = "Free some space, or choose" if _says(reason, _FULL) else "Choose"
+    sentence = f"cannot write {os.fspath(path)}: {reason}. {verb} {choose}."
     return disk_error(sentence, reason, otherwise=Exit.USAGE)
 
 

@@ -14,8 +14,9 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Command, Values, format_option, notify, store_option
 from ...warehouse.console.tables import write_dicts, write_rows
 from ...warehouse.store import Store
-from ..command import backends_option, limit_option, models_option, output_option, suites_option, where_option
+from ..command import backends_option, limit_option, models_option, suites_option, where_option
 from ..filters import asked_metrics, where_pairs
+from ..question import output_option
 from .follow import follow
 from .results import SORTS, SPARE, RunResults, calls_of, heading, render, results
 from .training import training_sentences

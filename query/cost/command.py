@@ -14,7 +14,8 @@ from ...warehouse.console.options import Command, format_option, notify, store_o
 from ...warehouse.console.tables import write_dicts, write_rows, write_text
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
-from ..command import configs_option, output_option, runs_option
+from ..command import configs_option, runs_option
+from ..question import output_option
 from ..resolve import check_values
 from ..step_runs import STEPPED, StepRuns, choose_step_runs
 from .model import CostModel, FittedParameter, as_json, fit

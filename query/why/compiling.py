@@ -52,7 +52,7 @@ def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition |
     return decomposed(row["unit"], whole_of(row), parts, error=0.0, notes=[noted], new_first=True)
 
 
-def by_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
+def by_compile_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
     """The compile latency by phase of the compiler, each without those within it; None for other metrics."""
     if row["metric"] != "compile_latency":
         return None

@@ -7,7 +7,7 @@ from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..comparison.compare import Row, compared_rows
 from ..comparison.sides import Side
 from ..resolve import SHORTEST_PREFIX
-from .compiling import by_phase, by_reason
+from .compiling import by_compile_phase, by_reason
 from .parts import Decomposition
 from .sources import SOURCES, by_case, label
 from .traces import are_traces, why_traces
@@ -64,7 +64,7 @@ def why(
         if parts is None:
             raise NothingToShow(f"a mean takes two cases that both sides measured. Name one case: {label(whole[0])}")
         return parts
-    for source in (*SOURCES, by_reason, by_phase):
+    for source in (*SOURCES, by_reason, by_compile_phase):
         if (parts := source(warehouse, sides, chosen)) is not None:
             return parts
     how = HOW.get(chosen["suite"], FOR_MODELS)

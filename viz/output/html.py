@@ -92,7 +92,7 @@ def document(
     light, dark = (theme.screen_config(f"system-ui, {font}", dark=dark) for dark in (False, True))
     charts = [{"spec": b.spec, "columns": b.columns, "names": [value for _, value in b.names]} for b in blocks]
     data = json.dumps({"charts": charts, "light": light, "dark": dark}, allow_nan=False, separators=(",", ":"))
-    carried = f'<script type="application/json" id="{KEYWORD}">{_block(embedded)}</script>\n' if embedded else ""
+    carried = f'<script type="application/json" id="{KEYWORD}">{json_block(embedded)}</script>\n' if embedded else ""
     head = f"""<!DOCTYPE html>
 <html lang="en" data-look="{look}">
 <head>
@@ -108,7 +108,7 @@ def document(
 <noscript>Charts are drawn by JavaScript, all of it in this file. The counts and the query stand as text.</noscript>
 {body}
 </main>
-<script type="application/json" id="chart-data">{_block(data)}</script>
+<script type="application/json" id="chart-data">{json_block(data)}</script>
 {carried}"""
     # modules, so that the bundle's thousands of short names do not become properties of the window
     module = b'<script type="module">'
@@ -155,7 +155,7 @@ def _hash(script: bytes) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
 
 
-def _block(text: str) -> str:
+def json_block(text: str) -> str:
     """JSON that is safe inside HTML: ASCII, without `<`, `>` and `&`."""
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...query.axes import AXES
 from ...query.change import history as past
 from ...query.change.incidents import SMALL, is_worse
-from ...query.change.render import commits
+from ...query.change.render import PANEL, commits
 from ...query.pasteable_sql import equals, paste
 from ...warehouse.console.numbers import amount, counted
 from . import pictures, tiles
@@ -23,7 +23,6 @@ SPARK = 60  # runs of a spark line
 AROUND = 60  # runs before and after an incident in its picture
 CONFIGS = 8  # newest, whose suites the front page lists
 SERIES = past.SERIES
-PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from ...query.change.render import PANEL
 from ...query.document import markdown_text
 from ...warehouse.console.numbers import counted
 from ..style.labels import ems, printable
-from .contents import PANEL, Incident, SiteContents
+from .contents import Incident, SiteContents
 from .private import RUN, published
 
 NAMED = 20  # incidents in Markdown

@@ -46,7 +46,7 @@ class SiteFolder:
             root.mkdir(parents=True, exist_ok=True)
             there = [entry.name for entry in os.scandir(root) if not entry.name.startswith(".")]
         except OSError as error:
-            raise _unwritable(root, error) from error
+            raise cannot_write(root, error, choose="another folder") from error
         if not there:
             return cls(root)
         try:
@@ -128,7 +128,7 @@ class SiteFolder:
             half.write_bytes(content)
             half.replace(path)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise cannot_write(path, error, choose="another folder") from error
         self.written_bytes += len(content)
 
 
@@ -149,7 +149,3 @@ def is_contained(name: str) -> bool:
 
 def _json(manifest: dict[str, Any]) -> bytes:
     return json.dumps(manifest, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
-
-
-def _unwritable(path: Path, error: OSError) -> BenchError:
-    return cannot_write(path, error)

@@ -5,23 +5,17 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ...query.change.render import PANEL
 from ...query.pasteable_sql import equals, paste
 from ...warehouse.console.numbers import counted, ratio
+from ..output.html import json_block
 from ..style.labels import printable
 from . import pictures
-from .contents import PANEL, Incident, SiteContents
+from .contents import Incident, SiteContents
 from .private import shortened
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
 SHOWN = 30  # incidents with a picture; the others stand in a list
-HEADINGS = {
-    "device": "device",
-    "dtype": "dtype",
-    "mode": "mode",
-    "config": "config",
-    "suite": "suite",
-    "backend": "backend",
-}
 
 
 def page(
@@ -49,7 +43,6 @@ def page(
     day = f", the newest of {newest['began_at']:%Y-%m-%d %H:%M} UTC" if newest and newest["began_at"] else ""
     held = f"{counted(len(contents.runs), 'run')} of {counted(len(contents.cases), 'case')}{day}."
     block = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    safe = block.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -86,7 +79,7 @@ def page(
  <a href="summary.json">summary.json</a> · <a href="feed.xml">feed</a></p></footer>
 <div id="query" role="dialog" aria-label="The query of a number" hidden></div>
 <div id="hint" role="status" aria-live="polite"></div>
-<script type="application/json" id="site">{safe}</script>
+<script type="application/json" id="site">{json_block(block)}</script>
 </body>
 </html>
 """.encode()
@@ -177,8 +170,7 @@ def _suites(contents: SiteContents) -> str:
         return ""
     axes = [name for name in PANEL if len({row[name] for row in rows}) > 1] or ["suite"]
     columns: list[tuple[str, list[str]]] = [
-        (HEADINGS[name], [f'<td class="name">{_text(shortened(str(row[name] or "–")))}</td>' for row in rows])
-        for name in axes
+        (name, [f'<td class="name">{_text(shortened(str(row[name] or "–")))}</td>' for row in rows]) for name in axes
     ]
     for heading, show, selected in (
         ("geomean speedup", _speedup, "speedup, low, high, n, n_total"),
@@ -199,9 +191,7 @@ def _suites(contents: SiteContents) -> str:
         columns.append(("last 60 runs", [f"<td>{spark}</td>" for spark in sparks]))
     heads = "".join(f'<th scope="col">{_text(heading)}</th>' for heading, _ in columns)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for _, cells in columns), strict=True))
-    alike = [
-        f"{HEADINGS[name]} {shortened(str(rows[0][name]))}" for name in PANEL if name not in axes and rows[0][name]
-    ]
+    alike = [f"{name} {shortened(str(rows[0][name]))}" for name in PANEL if name not in axes and rows[0][name]]
     told = f'<p class="soft">All of them: {_text(", ".join(alike))}.</p>' if alike else ""
     return (
         f'<h2 id="suites">Suites and backends, in the newest run</h2>{told}'
