@@ -127,3 +127,8 @@ class MissingExtra(BenchError):
         super().__init__(
             f"this command needs {package}, which is not installed. Install it with: pip install 'bench-warehouse[{extra}]'"
         )
+
+
+def described(error: BaseException) -> str:
+    """An exception in a line."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -30,7 +30,7 @@ from typing import Any, Self
 
 from .._version import __version__
 from . import environment, events
-from .errors import BenchError, UnknownName
+from .errors import BenchError, UnknownName, described
 from .events import Event, Instant, as_json
 from .journal import (
     ABSENT_FLOAT,
@@ -420,7 +420,7 @@ class Run:
             self.close()
         else:
             status = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
-            self.close(status, f"{kind.__name__}: {error}" if str(error) else kind.__name__)
+            self.close(status, described(error) if error is not None else kind.__name__)
 
 
 # Metric, phase and loops of no timing, and what follows.

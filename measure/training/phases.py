@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...warehouse.errors import described
+
 DATA, BACKWARD, OPTIMIZER = "data", "backward", "optimizer"
 FORWARD, OTHER = "forward", "other"
 PHASES = (DATA, FORWARD, BACKWARD, OPTIMIZER, OTHER)
@@ -103,11 +105,6 @@ def durations(kinds: Sequence[str], times: Sequence[int]) -> dict[str, int]:
         inside.append(kind)
     found[OTHER] += between
     return {phase: found[phase] for phase in PHASES if found[phase] > 0}
-
-
-def described(error: BaseException) -> str:
-    """An exception in a line."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 @functools.cache

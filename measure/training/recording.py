@@ -13,11 +13,11 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from ...warehouse import recorder as recording
-from ...warehouse.errors import BenchError
+from ...warehouse.errors import BenchError, described
 from ...warehouse.recorder import Case, Run
 from ..system.host_memory import error_bound_bytes, status_bytes
 from .flops import CountedFlops, counting
-from .phases import DATA, END, OPTIMIZER, PHASES, Moments, described, here, watch
+from .phases import DATA, END, OPTIMIZER, PHASES, Moments, here, watch
 
 Batch = TypeVar("Batch")
 
