@@ -44,6 +44,9 @@ def bench(store: Store, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("BENCH_STORE", str(store.root))
 
     def invoke(*arguments: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(cli, arguments, input=stdin, catch_exceptions=True)
+        result = CliRunner().invoke(cli, arguments, input=stdin, catch_exceptions=True)
+        if result.exception is not None:  # beside a failed assertion of the output
+            print(f"bench {arguments[0]} raised {result.exception!r}")
+        return result
 
     return invoke

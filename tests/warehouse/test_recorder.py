@@ -44,7 +44,7 @@ def rows(store: Store, query: str, parameters: object = ()) -> list[tuple[Any, .
     return stored(query, store, parameters)
 
 
-@settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_event_reaches_the_warehouse_as_it_was(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

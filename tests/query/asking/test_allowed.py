@@ -85,7 +85,7 @@ AROUND = [  # places where a statement may stand; the first is alone
     "PREPARE p AS {}; EXECUTE p", "CREATE TEMP TABLE tt AS {}", "CREATE TEMP MACRO mm() AS TABLE {}; FROM mm()",
     "CREATE TEMP MACRO mm() AS ({}); SELECT mm()", "DESCRIBE {}", "SUMMARIZE {}", "SHOW {}", "PIVOT ({}) ON 1",
     "SELECT $$'$$; {}; SELECT $$'$$", "SELECT '--'; {}", "SELECT 1 -- '\n; {}", 'SELECT 1 AS "\'"; {}; SELECT 2 AS "\'"',
-    "SELECT /* /* */ 1; {}", "SELECT E'\\''; {}", "SET VARIABLE x = ({})", "WITH a AS (/**/ {}) FROM a", "FROM query('{}')",
+    "SELECT /* /* */ 1; {}", "SELECT E'\\''; {}", "SET VARIABLE x = [({})]", "WITH a AS (/**/ {}) FROM a", "FROM query('{}')",
 ]  # fmt: skip
 
 
