@@ -64,24 +64,25 @@ def open_file(path: Path) -> BufferedReader:
         OSError: It cannot be opened, or is a folder, a pipe, a device or a link that leads nowhere.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = open_regular(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         if path.is_symlink():  # which is not taken for a file that was never written
             raise OSError(errno.ELOOP, "it is a link that leads nowhere", str(path)) from None
         raise
-    check_regular(file, path)
     return os.fdopen(file, "rb")
 
 
-def check_regular(file: int, path: Path) -> None:
-    """Close a descriptor that is of no regular file.
+def open_regular(path: Path, flags: int) -> int:
+    """A descriptor of a regular file, created if `flags` say so.
 
     Raises:
-        OSError: It is of a folder, a pipe or a device.
+        OSError: It cannot be opened, or is a folder, a pipe or a device.
     """
+    file = os.open(path, flags | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return file
 
 
 def read_text(path: Path) -> str:

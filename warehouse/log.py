@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from . import environment, schema
 from .errors import BenchError
 from .events import TABLES, ArchivedRun, Event, RunChange, Source
-from .files import check_regular, cure, disk_error, make_folder, open_file, read_json, remove, sync, take_after_folder
+from .files import cure, disk_error, make_folder, open_file, open_regular, read_json, remove, sync, take_after_folder
 from .journals.parts import NeverBegun, Unreadable, header_of
 from .journals.reader import DamagedJournal, read
 from .locks import STALE_S, claim_of, holder_lives, lock
@@ -190,8 +190,7 @@ class EventLog:
             DamagedJournal: A part of it could not be read; the rest is sealed, and the file kept in `damaged/`.
         """
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-            check_regular(descriptor, path)
+            descriptor = open_regular(path, os.O_RDWR | os.O_NOFOLLOW)
         except FileNotFoundError:
             return True
         except OSError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import BenchError, Exit, StoreBusy
-from .files import check_regular, cure, disk_error, make_folder, publish_text, read_json, take_after_folder
+from .files import cure, disk_error, make_folder, open_regular, publish_text, read_json, take_after_folder
 from .locks import claim, claimed, lock, process_of
 from .settings import setting
 
@@ -126,10 +126,9 @@ class Store:
         """
         self.create()
         with self._lock_errors():
-            descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            descriptor = open_regular(self.root / "lock", os.O_RDWR | os.O_CREAT)
         try:
             with self._lock_errors():
-                check_regular(descriptor, self.root / "lock")
                 take_after_folder(self.root / "lock")
                 has_locks = _acquire(descriptor, wait, notify, self.root)
                 os.ftruncate(descriptor, 0)

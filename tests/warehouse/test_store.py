@@ -56,6 +56,14 @@ def test_a_lock_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Path
         pass
 
 
+def test_a_pipe_is_no_lock(tmp_path: Path) -> None:
+    """It is refused by its name; its descriptor is closed once, so that no other file is closed in its place."""
+    store = Store(tmp_path / ".bench").create()
+    os.mkfifo(store.root / "lock")
+    with pytest.raises(BenchError, match="lock: it is not a regular file"), store.lock():
+        pass
+
+
 def test_one_loader_at_a_time(tmp_path: Path) -> None:
     """Who does not wait is told which process holds the lock; after the holder's death it is free."""
     script = (
