@@ -331,9 +331,9 @@ class Run:
         now = _now()
         line = next(self._lines)
         try:
-            pack, head, length = _chunk_packers.get(len(chunk_sizes)) or _chunk_packer(len(chunk_sizes))
+            pack_sizes, pack, head, length = _chunk_packers.get(len(chunk_sizes)) or _chunk_packer(len(chunk_sizes))
             self._journal.write(pack(
-                head, *chunk_sizes, batch_id, schedule_ms, model_run_ms, step_ms, waiting, running, prefill, decode,
+                head, pack_sizes(*chunk_sizes), batch_id, schedule_ms, model_run_ms, step_ms, waiting, running, prefill, decode,
                 token_budget, kv_cache_usage, now, line, length,
             ))  # fmt: skip
             return
@@ -645,18 +645,22 @@ def _bits(kind: int) -> dict[str, int]:
 _TIMING_KIND = KIND_OF_EVENT[events.Timing]
 _PLAIN_MASK = _bits(_TIMING_KIND)["sample"] | _bits(_TIMING_KIND)["recorded_at"]
 
-# For scheduler steps by their number of chunks: packer, what the row begins with, its length.
+# For scheduler steps by their number of chunks: packer of the chunks, packer of the row, what it begins with, its length. A call
+# with a list of arguments among others costs more than two calls.
+_ChunkPackers = tuple[Callable[..., bytes], Callable[..., bytes], bytes, int]
 _CHUNK_MASK = sum(bit for name, bit in _bits(NARROW_CHUNK).items() if name in ("chunk_sizes", "recorded_at", "line"))
 _CHUNK_HEAD = struct.Struct("<IBII")  # length, kind, mask, number of chunks
-_chunk_packers: dict[int, tuple[Callable[..., bytes], bytes, int]] = {}
+_chunk_packers: dict[int, _ChunkPackers] = {}
 
 
-def _chunk_packer(count: int) -> tuple[Callable[..., bytes], bytes, int]:
+def _chunk_packer(count: int) -> _ChunkPackers:
     layout = LAYOUTS[NARROW_CHUNK].format(_CHUNK_MASK, (count,))
-    packer = struct.Struct(f"<{_CHUNK_HEAD.size}s" + layout.removeprefix(_CHUNK_HEAD.format) + "I")
+    sizes = struct.Struct(f"<{count}H")
+    behind = layout.removeprefix(f"{_CHUNK_HEAD.format}{count}H")
+    packer = struct.Struct(f"<{_CHUNK_HEAD.size}s{sizes.size}s{behind}I")
     if packer.size > PAGE:
         raise ValueError("the record needs a checksum")  # which the slow path adds
-    made = packer.pack, _CHUNK_HEAD.pack(packer.size, NARROW_CHUNK, _CHUNK_MASK, count), packer.size
+    made = sizes.pack, packer.pack, _CHUNK_HEAD.pack(packer.size, NARROW_CHUNK, _CHUNK_MASK, count), packer.size
     if len(_chunk_packers) < 10_000:
         _chunk_packers[count] = made
     return made
