@@ -106,6 +106,7 @@ class _File:
     match: IndexedSource | None  # the file, or its beginning, as it is known
     also: str | None = None  # config under which the same content is known, where the user wants another
     forced: Format | None = None
+    branches: bool = False  # it begins like a known file that goes on in another way
 
     @property
     def format(self) -> Format:
@@ -312,7 +313,9 @@ def _look(
     mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
     if mine:
         match = max(mine, key=lambda row: (row.end_byte, row.part))
-        return _File(path, place.name, seen, match.format, match, forced=forced)
+        known.places[match.source_id, match.part] = path
+        branches = match.end_byte < seen.size_bytes and _is_continued(match, known)
+        return _File(path, place.name, seen, match.format, None if branches else match, None, forced, branches)
     if forced and (reason := forced.unfit(path)):
         unknown[place.name] = reason
         return None
@@ -349,8 +352,13 @@ def _same_file(row: IndexedSource, place: FileLocation, seen: Fingerprint, force
     kind = forced or formats().get(row.format)
     if kind is None or not kind.grows:
         return False
-    around = _around(place.path, row.end_byte)  # a part ends at a line's end: else it is no growth but another file
-    return around[:1] == b"\n" or around[1:2] == b"\n" or around[1:] == b"\r\n"
+    return _is_line_end(place.path, row.end_byte)  # of a part: else it is no growth but another file
+
+
+def _is_continued(row: IndexedSource, known: KnownSources) -> bool:
+    """Return whether the bytes that follow a part are known, too."""
+    following = row.source_id, row.part + 1
+    return any((other.source_id, other.part) == following for other in known.by_head.get(row.head_sha256, ()))
 
 
 def _recognise(head: Head) -> Format | None:
@@ -378,19 +386,23 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
     joined = _run_of_most(files, config, known)
     run_id = joined or _not_forgotten(content_uuid(kind.name, config, *_content(files[0])), known)
     fresh = [file for file in files if file.match is None]
-    changed = [file for file in fresh if _differs(file, known.runs.get(run_id, {}))]
+    changed = [
+        file
+        for file in fresh
+        if (file.branches or file.name in known.runs.get(run_id, {})) and not _end_of_older_copy(file, label, known)
+    ]
     if changed:
         run_id = _not_forgotten(content_uuid(kind.name, config, changed[0].print.sha256), known)
         names = ", ".join(file.name for file in changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
         plan.notes.append(
-            f"{names}: its content is not that of the file of this name loaded before; it becomes a new run"
+            f"{names}: its content is not that of the file loaded before, or an older state of it; it becomes a new run"
         )
     whole = bool(changed) and not kind.grows  # another result set: what is the same in both belongs to both
     for file in files:
         if file.match is not None and not whole:
             plan.items.append(_grown(file, file.match, known, plan))
         else:
-            plan.items.append(_fresh(file, config, run_id, known, plan, whole=whole))
+            plan.items.append(_fresh(file, config, run_id, label, known, plan, whole=whole))
 
 
 def _not_forgotten(run_id: str, known: KnownSources) -> str:
@@ -417,12 +429,6 @@ def _content(file: _File) -> list[str]:
         return [file.print.sha256, file.format.identity(file.name)]
     place = _set(file.kind, file.name)
     return [file.print.head_sha256 if file.format.grows else file.print.sha256, *([place] if place else [])]
-
-
-def _differs(file: _File, earlier: dict[str, str]) -> bool:
-    """Return whether a run holds a file of this name that is another, by its first line if it grows."""
-    head = earlier.get(file.name)
-    return head is not None and not (file.format.grows and head == file.print.head_sha256)
 
 
 def _grown(file: _File, row: IndexedSource, known: KnownSources, plan: IngestPlan) -> Item:
@@ -465,7 +471,11 @@ def _grown(file: _File, row: IndexedSource, known: KnownSources, plan: IngestPla
     return item
 
 
-def _fresh(file: _File, config: str, run_id: str, known: KnownSources, plan: IngestPlan, *, whole: bool) -> Item:
+def _fresh(
+    file: _File, config: str, run_id: str, label: str | None, known: KnownSources, plan: IngestPlan, *, whole: bool
+) -> Item:
+    if end := 0 if whole else _end_of_older_copy(file, label, known):
+        return Item(file.path, config, file.format.name, known_lines=_lines(file, end))
     if not whole and (row := _planned_beginning(file, config, known)):
         return _grown(file, row, known, plan)
     item = Item(file.path, config, file.format.name)
@@ -504,6 +514,7 @@ def _planned_beginning(file: _File, config: str, known: KnownSources) -> Indexed
             (row.source_id, row.part) in known.planned
             and (row.config, row.format) == (config, file.kind)
             and row.end_byte < file.print.size_bytes
+            and not _is_continued(row, known)
             and _same_file(row, FileLocation(file.path, file.name), file.print, file.forced)
         )
 
@@ -514,9 +525,27 @@ def _planned_beginning(file: _File, config: str, known: KnownSources) -> Indexed
     return max(rows, key=lambda row: row.end_byte, default=None)
 
 
+def _end_of_older_copy(file: _File, label: str | None, known: KnownSources) -> int:
+    """Where a file ends with which a longer one of this ingest begins: it is an older copy. 0 for all others."""
+    kind = file.format
+    if not (kind.grows and file.print.line_feeds):
+        return 0
+    for row in known.by_head.get(file.print.head_sha256, ()):
+        longer = known.places.get((row.source_id, row.part))
+        if longer is None or row.end_byte <= file.print.size_bytes or row.format != kind.name:
+            continue
+        end = _last_line_end(file, 0)
+        if (label is not None and row.config != label) or kind.identity(row.name) != kind.identity(file.name):
+            continue
+        if end and _is_line_end(longer, end) and _hash(longer, end) == _sha256(file, end):
+            return end
+    return 0
+
+
 def _add_planned(new: NewPart, known: KnownSources) -> None:
     """Have the files that follow meet a part as if it were loaded: they are planned like those of a later ingest."""
     known.planned[new.key] = new
+    known.places[new.key] = new.path
     known.add(IndexedSource(
         new.source_id, new.part, new.run_id, new.config, new.name, new.format.name, new.end_byte, new.sha256,
         new.head_sha256, new.first_line + (new.lines or 0),
@@ -529,8 +558,8 @@ def _lines(file: _File, end: int) -> int:
     return file.print.line_feeds[size] + (end == size and _around(file.path, size)[:1] != b"\n")
 
 
-def _last_line_end(file: _File, start: int, plan: IngestPlan) -> int:
-    """Where the last whole record ends; a last line without line feed counts if it is one."""
+def _last_line_end(file: _File, start: int, plan: IngestPlan | None = None) -> int:
+    """Where the last whole record ends; a last line without line feed counts if it is one. The plan notes what is left."""
     size = file.print.size_bytes
     tail = b""
     with file.path.open("rb") as opened:
@@ -543,7 +572,8 @@ def _last_line_end(file: _File, start: int, plan: IngestPlan) -> int:
     line = tail.rpartition(b"\n")[2]
     if not line or file.format.whole(line):
         return size
-    plan.notes.append(f"{file.path} ends in an incomplete line, which is loaded when its writer is done")
+    if plan is not None:
+        plan.notes.append(f"{file.path} ends in an incomplete line, which is loaded when its writer is done")
     return size - len(line)
 
 
@@ -552,6 +582,12 @@ def _around(path: Path, at: int) -> bytes:
     with path.open("rb") as file:
         file.seek(at - 1)
         return file.read(3)
+
+
+def _is_line_end(path: Path, at: int) -> bool:
+    """Return whether a line ends at a place in a file, or has just ended."""
+    around = _around(path, at)
+    return around[:1] == b"\n" or around[1:2] == b"\n" or around[1:] == b"\r\n"
 
 
 def _after_line_end(path: Path, at: int) -> int:
@@ -564,10 +600,13 @@ def _after_line_end(path: Path, at: int) -> int:
 
 def _sha256(file: _File, end: int) -> str:
     """SHA-256 of a file up to `end`, which is known already unless its last line was left out."""
-    if end == file.print.size_bytes:
-        return file.print.sha256
+    return file.print.sha256 if end == file.print.size_bytes else _hash(file.path, end)
+
+
+def _hash(path: Path, end: int) -> str:
+    """SHA-256 of a file up to `end`."""
     digest = hashlib.sha256()
-    with file.path.open("rb", buffering=0) as opened:
+    with path.open("rb", buffering=0) as opened:
         left = end
         while left and (block := opened.read(min(1 << 20, left))):
             digest.update(block)

@@ -60,6 +60,7 @@ class KnownSources:
     runs: dict[str, dict[str, str]] = field(default_factory=dict)  # run_id -> file name -> SHA-256 of its first line
     forgotten: set[str] = field(default_factory=set)  # runs
     planned: "dict[tuple[str, int], NewPart]" = field(default_factory=dict)  # of this very ingest, by id and part
+    places: dict[tuple[str, int], Path] = field(default_factory=dict)  # files of this ingest that hold them
 
     @classmethod
     def of(cls, rows: Iterable[IndexedSource]) -> "KnownSources":

@@ -51,8 +51,31 @@ def test_a_file_that_grew_into_another_of_the_same_folder(load: Load, rows: Rows
     assert rows("SELECT count(*) FROM schedule_chunks") == [(60,)]
 
 
+def test_an_older_copy_behind_a_longer_one_is_known(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """In any order of one call, and again in the next: 14 of 35 lines were in the store twice, under the same numbers."""
+    files = [profile(tmp_path / f"e{count}" / "prof", count) for count in (7, 21, 14, 35, 28)]
+    assert [(line.loaded, line.known) for line in load(*files).lines] == [(7, 0), (14, 7), (0, 14), (14, 21), (0, 28)]
+    assert [line.known for line in load(*files).lines] == [7, 21, 14, 35, 28]
+    assert rows("SELECT count(*), count(DISTINCT line), count(DISTINCT run_id) FROM schedule_chunks") == [(35, 35, 1)]
+
+
+def test_an_older_copy_that_comes_alone_is_a_run_of_its_own(
+    load: Load, rows: Rows, store: Store, tmp_path: Path
+) -> None:
+    """Nobody can tell it from a file that goes on in another way: a note says so, and no row is twice in a run."""
+    for count in (7, 21, 14):
+        report = load(profile(tmp_path / f"e{count}" / "prof", count))
+
+    assert any("an older state of it; it becomes a new run" in note for note in report.notes)
+    assert rows("SELECT count(*), count(DISTINCT line) FROM schedule_chunks GROUP BY run_id ORDER BY 1") == [
+        (14, 14),
+        (21, 21),
+    ]
+    assert verify(store).problems == {}
+
+
 def test_one_call_loads_what_several_would(tmp_path: Path) -> None:
-    """Logs and profiles that begin alike, in any order and any folders, plain or with a pattern."""
+    """Logs and profiles that begin alike, in any order and any folders, plain or with a pattern: as if each came as it grew."""
     draw = random.Random(3)
     for trial in range(8):
         folder = tmp_path / str(trial)
@@ -65,7 +88,7 @@ def test_one_call_loads_what_several_would(tmp_path: Path) -> None:
         options = SourceOptions(own=own)
         together, apart = Store(folder / "together"), Store(folder / "apart")
         ingest(together, list(map(str, files)), sources=options)
-        for file in files:
+        for file in sorted(files, key=lambda file: file.stat().st_size):
             ingest(apart, [str(file)], sources=options)
 
         assert counts(together) == counts(apart), files
