@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from .query.change.command import Changes
 from .query.comparison.command import Compare
-from .query.explain.command import Plan
+from .query.explain.command import Explain, Plan
 from .query.lists import Speedups
 from .query.question import Asker, Question, documentation_of, signature_of
 from .query.regression.command import Regressions
@@ -26,7 +26,7 @@ from .query.why.command import Why
 from .warehouse.console.numbers import counted
 from .warehouse.console.tables import html_table, text_table
 from .warehouse.database import Warehouse
-from .warehouse.errors import BenchError, UnknownName
+from .warehouse.errors import UnknownName
 from .warehouse.load import must_exist
 from .warehouse.store import Store
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import altair
 
     from .query.comparison.compare import Comparison
-    from .query.explain.explain import Explanation
     from .query.report import Report
     from .query.tables import Description
     from .viz.output.figure import Figure
@@ -80,12 +79,16 @@ class Verdicts(Generic[Result]):
     columns: list[str]  # of the table for people
     cells: list[list[Any]]
     sentences: list[str]
+    text: str | None = None  # in place of the table
 
     def __repr__(self) -> str:
+        if self.text is not None:
+            return "\n".join([self.text, *self.sentences])
         return "\n".join([*([text_table(self.columns, self.cells)] if self.cells else []), *self.sentences])
 
     def _repr_html_(self) -> str:
         table = html_table(self.columns, self.cells) if self.cells else ""
+        table = table if self.text is None else f"<pre>{escape(self.text)}</pre>"
         return table + "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
 
 
@@ -144,25 +147,6 @@ class ReportOfRun:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ExplainedFigure:
-    """An explanation: it prints as the command does."""
-
-    store: Store
-    result: "Explanation"
-
-    def __repr__(self) -> str:
-        from .query.explain.command import blocks
-
-        lines = [self.result.title]
-        for part in self.result.parts:
-            if part.sentences or part.rows:
-                lines.append("")
-                for block in blocks(part, self.store if part.figure else None, part is self.result.data):
-                    lines.append(block if isinstance(block, str) else text_table(*block))
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class OpenStore:
     """A store to ask. Every question sees what was recorded before it; nothing needs to be closed.
 
@@ -215,7 +199,7 @@ class OpenStore:
             found = question.answer(warehouse, Asker(notes.append))
             table, rows = found.table(), [dict(row) for row in found.rows]
             cells = [[*row] for row in table.cells]
-            return Verdicts(found.result, rows, [*table.columns], cells, [*notes, *found.sentences()])
+            return Verdicts(found.result, rows, [*table.columns], cells, [*notes, *found.sentences()], found.text())
 
     speedups = ask(Speedups)
 
@@ -225,34 +209,7 @@ class OpenStore:
 
     history = ask(Changes)
 
-    def explain(
-        self,
-        *names: str,
-        run: str | None = None,
-        backend: str | None = None,
-        metric: str | None = None,
-        all_runs: bool = False,
-    ) -> ExplainedFigure:
-        """Trace a figure to its SQL, samples and files, as `bench explain` does.
-
-        Args:
-            names: A case, or two sides and a case; `step`, `run` and `geomean` are cases, too.
-            run: Run to look at, of a case alone; the newest that has it, if left out.
-            backend: Backend, where the case was measured on several.
-            metric: Metric; latency, else speedup, else the first if left out.
-            all_runs: Of two sides take every run that a name means, not only the newest and its repeats.
-
-        Raises:
-            UnknownName: There is no such case, backend, metric or run.
-            BenchError: Several cases answer to the name, or there are not one or three names.
-        """
-        from .query.explain.explain import explain
-
-        if len(names) not in (1, 3):
-            raise BenchError(f"want a case, or two sides and a case, and got {len(names)} names")
-        with Warehouse.open(self.store) as warehouse:
-            found = explain(warehouse, names, run=run, backend=backend, metric=metric, all_runs=all_runs)
-        return ExplainedFigure(self.store, found)
+    explain = ask_several(Explain)
 
     why = ask(Why)
 

@@ -11,7 +11,7 @@ from .. import sql
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
-from ..query.explain.command import EnvironmentDifference, Plan
+from ..query.explain.command import EnvironmentDifference, Explain, Plan
 from ..query.lists import ListCases, ListConfigs, ListRejects, ListRuns, ListSources, Speedups
 from ..query.question import Question
 from ..query.regression.command import Regressions
@@ -37,9 +37,11 @@ class JsonAnswer:
 def _asked(*questions: type[Question[Any]]) -> dict[str, JsonAnswer]:
     """The answers of questions, each by the command and the option that chooses them."""
     return {
-        f"{question.name} {option}".strip(): _of(view, choices=VERDICT if question.has_verdicts else None)
+        f"{question.name} {option}".strip(): _of(
+            *([shapes] if isinstance(shapes, str) else shapes), choices=VERDICT if question.has_verdicts else None
+        )
         for question in questions
-        for option, view in question.views.items()
+        for option, shapes in question.views.items()
     }
 
 
@@ -56,10 +58,7 @@ ANSWERS = {
     "compare TRACE": _of("trace_part_sides"),
     "show": JsonAnswer(("case_results",), version=2),
     "show --details": _of("run_details"),
-    "explain": _of(*(f"explain ({kind})" for kind in (
-        "samples", "values", "memory", "steps", "outcomes", "mean of a run", "mean of two sides"
-    ))),
-    **_asked(EnvironmentDifference, Plan, Why),
+    **_asked(Explain, EnvironmentDifference, Plan, Why),
     "cost-model": _of("cost-model"),
     "cost-model --line": _of("cost-model --line"),
     "cost-model --by phase": _of("cost-model --by phase"),

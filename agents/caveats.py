@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..query.axes import AXES, BACKEND_LAST
+from ..query.axes import AXES, BACKEND_LAST, GEOMEAN
 from ..query.comparison.compare import CHANGES, VERDICTS, Comparison
 from ..query.comparison.render import means as mean_sentences
 from ..query.comparison.render import metric, why
-from ..query.explain.command import Plan
+from ..query.explain.command import Explain, Plan
 from ..query.question import Question
 from ..warehouse.console.numbers import counted, ratio
 from ..warehouse.console.tables import escape
@@ -17,6 +17,7 @@ from ..warehouse.console.tables import escape
 if TYPE_CHECKING:
     from ..api import Verdicts
     from ..query.change.history import History
+    from ..query.explain.explain import Explanation
     from ..query.why.parts import Decomposition
 
 Row = Mapping[str, Any]
@@ -162,6 +163,16 @@ def of_history(asked: Question[Any], found: "Verdicts[History]") -> Told:
     short = len(found.result.series) - found.result.judged
     few = f"{short} of {len(found.result.series)} series have too few runs to tell a change from chance"
     return [f"changes: {counts(found.rows)}", *found.sentences], shown, [*unsure(found.rows), *([few] if short else [])]
+
+
+def of_explanation(asked: Explain, found: "Verdicts[Explanation]") -> Told:
+    """Caveats of `explain`, for an agent."""
+    doubts = [NO_VERDICT] if len(asked.names) == 1 else []
+    if any(sentence.startswith("UNSURE") for part in found.result.parts for sentence in part.sentences):
+        doubts.append(f"the verdict is UNSURE, {NOT_CLAIMED}")
+    if asked.names[-1] == GEOMEAN:
+        doubts.append(MEAN_IS_NO_VERDICT)
+    return [found.result.title.replace("\n", "; "), *found.sentences], [], doubts
 
 
 def of_why(asked: Question[Any], found: "Verdicts[Decomposition]") -> Told:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..api import OpenStore, Verdicts
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
-from ..query.explain.command import Plan
+from ..query.explain.command import Explain, Plan
 from ..query.limited import QuestionLimits, limited, settings
 from ..query.question import Question, fields_of, tool_signature_of
 from ..query.regression.command import Regressions
@@ -75,11 +75,12 @@ def tool(
     def method(self: "Questions", *args: Any, **kwargs: Any) -> ToolAnswer:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        limit = bound.arguments.pop("limit")
+        limit = bound.arguments.pop("limit", MOST_ROWS)
         names = {each.tool_name: each.name for each in fields_of(question)}
         given = {names[name]: value for name, value in bound.arguments.items() if value is not None}
         asked = question(**given)
-        return _judged(*told(asked, self.store.answer(asked)), limit)
+        answer = self.store.answer(asked)
+        return _judged(*told(asked, answer), limit, answer.text)
 
     method.__name__, method.__doc__ = question.name, question.for_agents
     method.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
@@ -125,29 +126,7 @@ class Questions:
 
     history = tool(Changes, caveats.of_history)
 
-    def explain(
-        self, case: str, base: str | None = None, candidate: str | None = None, run: str | None = None,
-        backend: str | None = None, metric: str | None = None,
-    ) -> ToolAnswer:  # fmt: skip
-        """Trace a figure of a case to its SQL, samples, noise and files; with base and candidate, the difference of two sides.
-
-        `case` is a name or the beginning of a case id; also `step`, `run` or `geomean`.
-        """
-        if (base is None) != (candidate is None):
-            raise BenchError("two sides are a base and a candidate. Give both, or neither.")
-        names = (case,) if base is None or candidate is None else (base, candidate, case)
-        found = self.store.explain(*names, run=run, backend=backend, metric=metric)
-        sentences = [sentence for part in found.result.parts for sentence in part.sentences]
-        doubts = [caveats.NO_VERDICT] if len(names) == 1 else []
-        if any(sentence.startswith("UNSURE") for sentence in sentences):
-            doubts.append(f"the verdict is UNSURE, {caveats.NOT_CLAIMED}")
-        if case == "geomean":
-            doubts.append(caveats.MEAN_IS_NO_VERDICT)
-        return ToolAnswer(
-            summary=escape(found.result.title.replace("\n", "; ")),
-            doubt=[*doubts, caveats.ROWS_ARE_DATA],
-            text=_cut(repr(found), MOST_DOCUMENT),
-        )
+    explain = tool(Explain, caveats.of_explanation)
 
     why = tool(Why, caveats.of_why)
 
@@ -300,9 +279,13 @@ def _bounded(limit: int) -> int:
 
 
 def _judged(
-    sentences: Iterable[str], rows: Sequence[Mapping[str, Any]], doubts: Sequence[str], limit: int
+    sentences: Iterable[str],
+    rows: Sequence[Mapping[str, Any]],
+    doubts: Sequence[str],
+    limit: int,
+    text: str | None,
 ) -> ToolAnswer:
-    """The answer of a command that has sentences below its table."""
+    """The answer of a command that has sentences below its table, or a text."""
     kept = rows[: _bounded(limit)]
     more = Counter(row.get("verdict") for row in rows[len(kept) :])
     cut = ", ".join(f"{count} {verdict or 'without a verdict'}" for verdict, count in more.items())
@@ -311,6 +294,7 @@ def _judged(
         doubt=[*doubts, *([f"not in rows for want of room: {cut}"] if cut else []), caveats.ROWS_ARE_DATA],
         rows=plain(kept),
         left_out=len(rows) - len(kept),
+        text=None if text is None else _cut(text, MOST_DOCUMENT),
     )
 
 

@@ -39,7 +39,7 @@ from ..warehouse.console.options import (
     notify,
     store_option,
 )
-from ..warehouse.console.tables import write_rows, write_text
+from ..warehouse.console.tables import text_table, write_rows, write_text
 from ..warehouse.errors import BenchError, Exit
 from ..warehouse.settings import SETTINGS
 from ..warehouse.store import Notify, Store
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
 Row = Mapping[str, Any]
+HeadedRows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 Result = TypeVar("Result")
 PEOPLE = ("table", "markdown")  # formats for people
 KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -132,6 +133,9 @@ class Reply(Generic[Result]):
     lead: Callable[[], Iterable[str]] = _nothing  # on a terminal above it
     hints: Callable[[], Iterable[str]] = _nothing  # below all, what a command proposes to do next
     figure: Callable[[], Iterable[str]] = _nothing  # lines above the table, on standard output
+    blocks: "Callable[[], Iterable[str | HeadedRows]] | None" = (
+        None  # for people in place of the table: lines and tables
+    )
     document: Callable[[str], str] | None = None  # Markdown in place of table and sentences, from the command line
     headings_alone: bool = True  # whether a table without rows is shown
     markdown_without_rows: Callable[[], str] | None = None  # Markdown in place of such a table
@@ -145,13 +149,31 @@ class Reply(Generic[Result]):
         if fmt == "markdown" and self.document is not None:
             write_text(self.document(command), output)
             return
-        if fmt in PEOPLE:
+        if fmt == "table" and self.blocks is not None:
+            self._write_blocks(output)
+        elif fmt in PEOPLE:
             self._write_table(fmt, output)
         else:
             write_rows(self.columns(), (list(row.values()) for row in self.rows), fmt, output)
         if fmt in PEOPLE or self.says_always:
             for sentence in (*self.sentences(), *(self.hints() if fmt in PEOPLE else ())):
                 notify(sentence)
+
+    def text(self) -> str | None:
+        """Its blocks as one text, as on a wide terminal; None without any."""
+        if self.blocks is None:
+            return None
+        return "\n".join(block if isinstance(block, str) else text_table(*block) for block in self.blocks())
+
+    def _write_blocks(self, output: Path | None) -> None:
+        if output is not None:
+            write_text(f"{self.text()}\n", output)
+            return
+        for block in self.blocks() if self.blocks is not None else ():
+            if isinstance(block, str):
+                click.echo(block)
+            else:
+                write_rows(*block, "table")
 
     def _write_table(self, fmt: str, output: Path | None) -> None:
         for sentence in self.lead() if fmt == "table" else ():
@@ -175,9 +197,10 @@ class Question(Generic[Result]):
     name: ClassVar[str]  # of the command
     for_agents: ClassVar[str] = ""  # the tool's description
     views: ClassVar[
-        Mapping[str, str]
-    ] = {}  # option that chooses the rows, "" without one -> view or group that they are of
+        Mapping[str, str | Sequence[str]]
+    ] = {}  # option that chooses the rows, "" without one -> view or group that they are of, or several
     has_verdicts: ClassVar[bool] = False  # whether their verdict is one of those of `bench compare`
+    text_alone: ClassVar[bool] = False  # whether agents get its text without rows
     fitted: ClassVar[bool] = True  # whether its tables give way to a narrow terminal
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[Result]:
@@ -270,7 +293,9 @@ def tool_signature_of(question: type[Question[Any]]) -> inspect.Signature:
         elif Where.__args__[0] == kind:
             kind = dict[str, list[str]] | None
         parameters.append(inspect.Parameter(each.tool_name, KEYWORD, default=default, annotation=kind))
-    return inspect.Signature([*parameters, inspect.Parameter("limit", KEYWORD, default=50, annotation=int)])
+    if not question.text_alone:
+        parameters.append(inspect.Parameter("limit", KEYWORD, default=50, annotation=int))
+    return inspect.Signature(parameters)
 
 
 def documentation_of(question: type[Question[Any]]) -> str:

@@ -4,27 +4,28 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import click
 
 from ...sql.rules import ALPHA, FLOOR
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Positional, Suites, Surface
-from ...warehouse.console.options import Command, format_option, notify, store_option
-from ...warehouse.console.tables import escape, write_rows
+from ...warehouse.console.numbers import counted
+from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
-from ..question import Asker, PeopleTable, Question, Reply, Row, Share, Where, command_of
+from ..axes import GEOMEAN
+from ..question import AllRuns, Asker, HeadedRows, PeopleTable, Question, Reply, Row, Share, Where, command_of
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
     from ..comparison.environments import EnvironmentField
     from ..document import TableColumn
     from .evidence import EvidenceStep
+    from .explain import Explanation
 
 CHARTS = (".png", ".svg", ".pdf", ".html", ".json")
-HeadedRows = tuple[list[str], list[list[Any]]]
 ENDS = 3  # rows of a long table that are shown at either end
 
 
@@ -143,27 +144,8 @@ class EnvironmentDifference(Question["list[EnvironmentField]"]):
 plan, env_diff = command_of(Plan), command_of(EnvironmentDifference)
 
 
-@click.command(cls=Command)
-@click.argument(
-    "names", nargs=-1, required=True, metavar="[BASE CANDIDATE] CASE|step|run|geomean", shell_complete=complete
-)
-@click.option(
-    "--run",
-    help="Run to look at, by any of its names. If left out, the newest that has the case; one of `bench bisect` only if no"
-    " other has it.",
-)
-@click.option("--metric", help="Metric to explain; latency, else speedup, else the first if left out.")
-@click.option("--backend", help="Backend, where the case was measured on several.")
-@click.option(
-    "--all-runs", is_flag=True, help="Of two sides, every run a name means, rather than its newest with its repeats."
-)
-@click.option("--sql", "with_sql", is_flag=True, help="Print the statement behind every table, too.")
-@format_option
-@store_option
-def explain(
-    names: tuple[str, ...], run: str | None, metric: str | None, backend: str | None, all_runs: bool, with_sql: bool,
-    fmt: str, store: Store,
-) -> None:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Explain(Question["Explanation"]):
     """Trace a figure to its SQL, its samples and the files they lie in, and say how to measure it again.
 
     CASE is the name of a case, or the beginning of its id; `step` stands for all steps of a scheduler together,
@@ -178,39 +160,101 @@ def explain(
         bench explain main my-branch attention --backend inductor
         bench explain A B tokens:64–127 --all-runs
     """
-    from ...warehouse.database import Warehouse
-    from . import explain as explanation
 
-    if len(names) not in (1, 3):
-        raise BenchError(
-            "want a case, or two sides and a case: bench explain CASE, or bench explain BASE CANDIDATE CASE"
+    name = "explain"
+    views: ClassVar = {
+        "": tuple(
+            f"explain ({kind})"
+            for kind in ("samples", "values", "memory", "steps", "outcomes", "mean of a run", "mean of two sides")
         )
-    if run is not None and len(names) == 3:
-        raise BenchError("--run works only with a single case: of two sides, these are the runs")
-    if all_runs and len(names) == 1:
-        raise BenchError("--all-runs works only with two sides; of a case alone, --run chooses the run")
-    if metric is not None and names == (explanation.GEOMEAN,):
-        raise BenchError(
-            "the geometric means of a run are of speedups: --metric works only with two sides, or with a case"
+    }
+    fitted, text_alone = False, True
+    for_agents = """Trace a figure to its SQL, samples, noise and files.
+
+        `names` is a case, or a base, a candidate and a case, whose difference is then explained. A case is a name or the
+        beginning of a case id; also `step`, `run` or `geomean`.
+        """
+
+    names: Annotated[
+        Sequence[str],
+        Positional(
+            "A case; or two sides and a case.", required=True, metavar="[BASE CANDIDATE] CASE|step|run|geomean",
+            shell_complete=complete,
+        ),
+    ] = ()  # fmt: skip
+    _: KW_ONLY
+    run: Annotated[
+        str | None,
+        Option(
+            "Run to look at, by any of its names. If left out, the newest that has the case; one of `bench bisect` only if no"
+            " other has it."
+        ),
+    ] = None
+    metric: Annotated[str | None, Option("Metric to explain; latency, else speedup, else the first if left out.")] = (
+        None
+    )
+    backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None
+    all_runs: AllRuns = False
+    with_sql: Annotated[bool, Option("Print the statement behind every table, too.", "--sql", on=Surface.COMMAND)] = (
+        False
+    )
+
+    def __post_init__(self) -> None:
+        if len(self.names) not in (1, 3):
+            raise BenchError(
+                f"want a case, or two sides and a case, and got {counted(len(self.names), 'name')}:"
+                " bench explain CASE, or bench explain BASE CANDIDATE CASE"
+            )
+        if self.run is not None and len(self.names) == 3:
+            raise BenchError("--run works only with a single case: of two sides, these are the runs")
+        if self.all_runs and len(self.names) == 1:
+            raise BenchError("--all-runs works only with two sides; of a case alone, --run chooses the run")
+        if self.metric is not None and tuple(self.names) == (GEOMEAN,):
+            raise BenchError(
+                "the geometric means of a run are of speedups: --metric works only with two sides, or with a case"
+            )
+
+    def prepared(self, store: Store) -> Self:
+        """The same question, if it is not about a file.
+
+        Raises:
+            BenchError: It is.
+        """
+        if Path(self.names[0]).suffix in CHARTS and Path(self.names[0]).is_file():
+            raise BenchError(
+                f"{self.names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(self.names[0])}"
+            )
+        return self
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[Explanation]":
+        """The rows that the figure is made of; for people, step by step."""
+        from .explain import explain
+
+        found = explain(
+            warehouse, self.names, run=self.run, backend=self.backend, metric=self.metric, all_runs=self.all_runs,
+            notify=asker.notify,
+        )  # fmt: skip
+        columns = [column.name for column in found.data.columns]
+
+        def lines() -> Iterator[str | HeadedRows]:
+            yield found.title
+            for part in found.parts:
+                if part.sentences or part.rows:
+                    yield ""
+                    yield from blocks(
+                        part, warehouse.store if self.with_sql or part.figure else None, part is found.data
+                    )
+
+        return Reply(
+            result=found,
+            columns=lambda: columns,
+            rows=(dict(zip(columns, row, strict=True)) for row in found.data.rows),
+            table=lambda: PeopleTable(columns, found.data.rows),
+            blocks=lines,
         )
-    if Path(names[0]).suffix in CHARTS and Path(names[0]).is_file():
-        raise BenchError(f"{names[0]} is a file. If it is a chart: bench viz explain {shlex.quote(names[0])}")
-    with Warehouse.open(store) as warehouse:
-        found = explanation.explain(
-            warehouse, names, run=run, backend=backend, metric=metric, all_runs=all_runs, notify=notify
-        )
-    if fmt != "table":
-        write_rows([column.name for column in found.data.columns], found.data.rows, fmt)
-        return
-    click.echo(found.title)
-    for part in found.parts:
-        if part.sentences or part.rows:
-            click.echo()
-            for block in blocks(part, store if with_sql or part.figure else None, part is found.data):
-                if isinstance(block, str):
-                    click.echo(block)
-                else:
-                    write_rows(*block, "table")
+
+
+explain, plan, env_diff = command_of(Explain), command_of(Plan), command_of(EnvironmentDifference)
 
 
 def blocks(part: "EvidenceStep", store: Store | None, is_data: bool) -> Iterator[str | HeadedRows]:

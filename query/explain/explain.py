@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ...warehouse.store import Notify
-from ..axes import BACKEND_LAST
+from ..axes import BACKEND_LAST, GEOMEAN
 from ..comparison.environments import facts
 from ..comparison.sides import Side, find_sides
 from ..pasteable_sql import among
@@ -22,7 +22,7 @@ from .evidence_of_sides import comparison, comparison_geomeans, environments, ge
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-GEOMEAN, RUN = "geomean", "run"  # names that no case should have
+RUN = "run"  # a name that no case should have, as GEOMEAN
 USUAL = ("latency", "speedup")  # metrics that are explained unless another is asked for: the first there is
 PHASES = ["steady", "", "warmup", "compile", "cold"]  # the figure is that of the first there is; '' stands for none
 MACHINE = ("cpu", "logical_cores", "gpus", "os", "python", "torch")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
+from ..axes import GEOMEAN
 from ..comparison.compare import Row, compared_rows
 from ..comparison.sides import Side
 from ..resolve import SHORTEST_PREFIX
@@ -15,7 +16,7 @@ from .traces import are_traces, why_traces
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-GEOMEAN, STEP = "geomean", "step"
+STEP = "step"
 HOW = {
     "function": "bench measure function … --lines records at which lines a call spends its time",
     "scheduler": "its steps say no tokens",

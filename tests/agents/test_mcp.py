@@ -127,11 +127,12 @@ TASKS: dict[str, tuple[Call, Check]] = {
         lambda r: r.rows("verdict", "since_run_id") == [("SLOWER", "night-10")]),
     "how much of the history is judged": (("history", {}), lambda r: "series have too few runs" in r.doubt),
     "where does a figure come from": (
-        ("explain", {"case": "alpha", "run": "candidate"}),
+        ("explain", {"names": ["alpha"], "run": "candidate"}),
         lambda r: "bench sql" in r.fields["text"] and "samples" in r.fields["text"]),
-    "why is it unsure": (("explain", {"case": "gamma", **SIDES}), lambda r: f"the verdict is UNSURE, {NEVER_CLAIMED}" in r.doubt),
+    "why is it unsure": (
+        ("explain", {"names": [*SIDES.values(), "gamma"]}), lambda r: f"the verdict is UNSURE, {NEVER_CLAIMED}" in r.doubt),
     "what is the geometric mean of": (
-        ("explain", {"case": "geomean", "run": "night-10"}), lambda r: caveats.MEAN_IS_NO_VERDICT in r.doubt),
+        ("explain", {"names": ["geomean"], "run": "night-10"}), lambda r: caveats.MEAN_IS_NO_VERDICT in r.doubt),
     "how many runs to see two percent": (
         ("plan", {"detect": 0.02, "where": {"config": ["base"], "name": ["alpha"]}}), lambda r: r.rows("runs_needed")[0][0] >= 1),
     "a report against a base": (
@@ -211,7 +212,7 @@ def test_the_rows_of_a_verdict_have_its_numbers(server: Any) -> None:
         ("chart", {"name": "speedup"}, "no chart 'speedup'.", ["speedups"]),
         ("chart", {"name": "speedups", "options": {"confgs": ["a"]}}, "no option 'confgs'", ["configs"]),
         ("chart", {"name": "speedups", "options": {"size": "wide"}}, "'wide'", None),
-        ("explain", {"case": "alpha", "base": "base"}, "two sides are a base and a candidate.", None),
+        ("explain", {"names": ["base", "alpha"]}, "want a case, or two sides and a case, and got 2 names", None),
         ("plan", {"detect": -1}, "detect is a fraction above 0", None),
         ("history", {"pattern": "none"}, "no model 'none'", None),
     ]),
@@ -281,7 +282,10 @@ def test_hostile_names_are_data(server: Any) -> None:
         ("sql", {"query": "SELECT text FROM rejected_records"}),
         ("report", {"run": "candidate"}),
     ]
-    calls += [("compare", {"base": f"x. Run: {HOSTILE}", "candidate": "base"}), ("explain", {"case": HOSTILE, **SIDES})]
+    calls += [
+        ("compare", {"base": f"x. Run: {HOSTILE}", "candidate": "base"}),
+        ("explain", {"names": [*SIDES.values(), HOSTILE]}),
+    ]
     replies = asked(server, *calls, ("plan", {}))
 
     assert all(reply.text.isprintable() for reply in replies)
