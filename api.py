@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from .query.change.command import Changes
 from .query.comparison.command import Compare
+from .query.contents.command import Show
 from .query.explain.command import Explain, Plan
 from .query.lists import Speedups
 from .query.question import Asker, Question, documentation_of, signature_of
@@ -200,6 +201,8 @@ class OpenStore:
             table, rows = found.table(), [dict(row) for row in found.rows]
             cells = [[*row] for row in table.cells]
             return Verdicts(found.result, rows, [*table.columns], cells, [*notes, *found.sentences()], found.text())
+
+    show = ask_several(Show)
 
     speedups = ask(Speedups)
 

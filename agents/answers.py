@@ -11,6 +11,7 @@ from .. import sql
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
+from ..query.contents.command import Show
 from ..query.explain.command import EnvironmentDifference, Explain, Plan
 from ..query.lists import ListCases, ListConfigs, ListRejects, ListRuns, ListSources, Speedups
 from ..query.question import Question
@@ -37,16 +38,18 @@ class JsonAnswer:
 def _asked(*questions: type[Question[Any]]) -> dict[str, JsonAnswer]:
     """The answers of questions, each by the command and the option that chooses them."""
     return {
-        f"{question.name} {option}".strip(): _of(
-            *([shapes] if isinstance(shapes, str) else shapes), choices=VERDICT if question.has_verdicts else None
+        f"{question.name} {option}".strip(): JsonAnswer(
+            (shapes,) if isinstance(shapes, str) else tuple(shapes),
+            1 if option else question.version,
+            VERDICT if question.has_verdicts else None,
         )
         for question in questions
         for option, shapes in question.views.items()
     }
 
 
-def _of(*shapes: str, choices: dict[str, tuple[str, ...]] | None = None) -> JsonAnswer:
-    return JsonAnswer(shapes, choices=choices)
+def _of(*shapes: str) -> JsonAnswer:
+    return JsonAnswer(shapes)
 
 
 # Command, with the option that makes it answer so → its rows. `cost-model` and `errors` are objects.
@@ -56,9 +59,7 @@ ANSWERS = {
     "views NAME": _of("views NAME"),
     **_asked(Speedups, Compare, Regressions, Changes, ListRuns, ListConfigs, ListCases, ListSources, ListRejects),
     "compare TRACE": _of("trace_part_sides"),
-    "show": JsonAnswer(("case_results",), version=2),
-    "show --details": _of("run_details"),
-    **_asked(Explain, EnvironmentDifference, Plan, Why),
+    **_asked(Show, Explain, EnvironmentDifference, Plan, Why),
     "cost-model": _of("cost-model"),
     "cost-model --line": _of("cost-model --line"),
     "cost-model --by phase": _of("cost-model --by phase"),

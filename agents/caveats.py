@@ -17,6 +17,7 @@ from ..warehouse.console.tables import escape
 if TYPE_CHECKING:
     from ..api import Verdicts
     from ..query.change.history import History
+    from ..query.contents.results import RunResults
     from ..query.explain.explain import Explanation
     from ..query.why.parts import Decomposition
 
@@ -139,6 +140,11 @@ def _is_apart(row: Row, column: str) -> bool:
     low, high = row.get("low"), row.get("high")
     bounds = all(isinstance(one, int | float) and math.isfinite(one) for one in (low, high, row[column]))
     return bounds and (low > 1 or high < 1)  # type: ignore[operator]
+
+
+def of_results(asked: Question[Any], found: "Verdicts[RunResults]") -> Told:
+    """Caveats of `show`, for an agent."""
+    return [f"{counted(found.result.total, 'case')}", *found.sentences], found.rows, [NO_VERDICT]
 
 
 def of_comparison(asked: Question[Any], found: "Verdicts[Comparison]") -> Told:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp_types import CallToolResult
 
-ASKING = ("views", "sql", "compare", "regressions", "history", "explain", "plan", "report", "chart")
+ASKING = ("views", "sql", "show", "compare", "regressions", "history", "explain", "why", "plan", "report", "chart")
 KINDS = {  # pydantic's kinds of errors by their beginnings, and what is wanted
     "int": "a whole number", "float": "a number", "string": "a text", "bool": "true or false", "list": "a list",
     "dict": "an object", "literal": "one of those that are listed",

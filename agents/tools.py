@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..api import OpenStore, Verdicts
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
+from ..query.contents.command import Show
 from ..query.explain.command import Explain, Plan
 from ..query.limited import QuestionLimits, limited, settings
 from ..query.question import Question, fields_of, tool_signature_of
@@ -119,6 +120,8 @@ class Questions:
             rows=rows,
             left_out=None if more else 0,
         )
+
+    show = tool(Show, caveats.of_results)
 
     compare = tool(Compare, caveats.of_comparison)
 

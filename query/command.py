@@ -23,15 +23,6 @@ runs_option: Callable[[Any], Any] = click.option(
     "--runs", cls=Values, help="Only these: id prefix, config, commit, day, tag:NAME, latest, latest~1, path."
 )
 configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
-suites_option: Callable[[Any], Any] = click.option("--suites", cls=Values, help="Only these suites.")
-backends_option: Callable[[Any], Any] = click.option("--backends", cls=Values, help="Only these backends.")
-where_option: Callable[[Any], Any] = click.option(
-    "--where", "pairs", cls=Values, metavar="COLUMN=VALUE…", help="Only rows with these values, of any column."
-)
-models_option: Callable[[Any], Any] = click.option("--models", cls=Values, help="Only these models.")
-limit_option: Callable[[Any], Any] = click.option(
-    "--limit", type=click.IntRange(0), help="Show at most this many rows."
-)
 
 
 def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:

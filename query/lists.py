@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import click
-
-from ..warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites, Surface
+from ..warehouse.console.declared import Backends, Configs, Limit, Models, Option, Runs, Statuses, Suites, Surface
 from ..warehouse.errors import NothingToShow
 from ..warehouse.store import Store
 from .question import Asker, PeopleTable, Question, Reply, Row, command_of
@@ -17,7 +15,6 @@ from .tables import newest_runs, select
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-Limit = Annotated[int | None, Option("Show at most this many rows.", on=Surface.PEOPLE, type=click.IntRange(0))]
 Chosen = Mapping[str, Sequence[str]]  # column → values to keep
 
 # The columns that a table for people shows of a view that has more than a screen.
@@ -184,7 +181,7 @@ class ListCases(Question[None]):
     suites: Suites = ()
     backends: Backends = ()
     models: Models = ()
-    statuses: Annotated[Sequence[str], Option("Only these: ok, fail_to_run, OOM, timeout …", on=Surface.PEOPLE)] = ()
+    statuses: Statuses = ()
     limit: Limit = None
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[None]:

@@ -130,7 +130,7 @@ class Reply(Generic[Result]):
     rows: Iterable[Row]  # as programs get them; read once
     table: Callable[[], PeopleTable]
     sentences: Callable[[], Iterable[str]] = _nothing  # below the table
-    lead: Callable[[], Iterable[str]] = _nothing  # on a terminal above it
+    lead: Callable[[], Iterable[str]] = _nothing  # above it
     hints: Callable[[], Iterable[str]] = _nothing  # below all, what a command proposes to do next
     figure: Callable[[], Iterable[str]] = _nothing  # lines above the table, on standard output
     blocks: "Callable[[], Iterable[str | HeadedRows]] | None" = (
@@ -176,7 +176,7 @@ class Reply(Generic[Result]):
                 write_rows(*block, "table")
 
     def _write_table(self, fmt: str, output: Path | None) -> None:
-        for sentence in self.lead() if fmt == "table" else ():
+        for sentence in self.lead():
             notify(sentence)
         if fmt == "table" and output is None and (lines := [*self.figure()]):
             click.echo("\n".join(lines))
@@ -199,6 +199,7 @@ class Question(Generic[Result]):
     views: ClassVar[
         Mapping[str, str | Sequence[str]]
     ] = {}  # option that chooses the rows, "" without one -> view or group that they are of, or several
+    version: ClassVar[int] = 1  # of the rows without such an option: raised when a column goes, or changes its type
     has_verdicts: ClassVar[bool] = False  # whether their verdict is one of those of `bench compare`
     text_alone: ClassVar[bool] = False  # whether agents get its text without rows
     fitted: ClassVar[bool] = True  # whether its tables give way to a narrow terminal
@@ -224,6 +225,13 @@ class Question(Generic[Result]):
 
         every = bool(getattr(self, "all_runs", False))
         return sides_in_place(store, places, notify, command_services().ingest_path, all_runs=every)
+
+    def put(self, store: Store, answer: "Callable[[Warehouse], None]") -> None:
+        """Let the command answer from the store that it asks."""
+        from ..warehouse.database import Warehouse
+
+        with self.asked_store(store) as asked, Warehouse.open(asked) as warehouse:
+            answer(warehouse)
 
     def prepared(self, store: Store) -> Self:
         """The question of the command, after its own preparations."""
@@ -312,19 +320,20 @@ def command_of(question: type[Question[Any]]) -> click.Command:
     """The command that asks a question."""
 
     def run(*, fmt: str, store: Store, output: Path | None = None, **given: Any) -> int:
-        from ..warehouse.database import Warehouse
-
         values = {each.name: _read(each, given[each.name]) for each in fields_of(question)}
-        asked = question(**values).prepared(store)
-        with contextlib.ExitStack() as stack:
-            warehouse = stack.enter_context(Warehouse.open(stack.enter_context(asked.asked_store(store))))
+        asked, codes = question(**values).prepared(store), [Exit.OK]
+
+        def answer(warehouse: "Warehouse") -> None:
             found = asked.answer(warehouse, Asker(notify, command=True))
             if found.nothing is not None:
                 raise found.nothing
             found.write(fmt, output, _line(question))
-        if found.failure is not None:
-            raise found.failure
-        return found.exit_code
+            codes.append(found.exit_code)
+            if found.failure is not None:
+                raise found.failure
+
+        asked.put(store, answer)
+        return codes[-1]
 
     parameters = [each.option.build(each.name, each.default) for each in fields_of(question)]
     common = ((wide_option,) if question.fitted else ()) + (format_option, output_option, store_option)

@@ -144,6 +144,12 @@ def test_an_explanation_is_what_the_command_prints(store: OpenStore) -> None:
         store.explain("main", "fuse")
 
 
+def test_what_is_in_a_run_is_asked_from_python(store: OpenStore) -> None:
+    """Its cases are rows, and its details a table each."""
+    assert {"mlp", HOSTILE} < {row["name"] for row in store.show("fuse").rows}
+    assert "config" in repr(store.show("fuse", details=True))
+
+
 def test_a_sandbox_reaches_no_files(store: OpenStore, tmp_path: Path) -> None:
     """Neither by a query nor by a chart of one; without it, a file is as near as in `bench sql`."""
     (tmp_path / "a.csv").write_text("x\n1\n")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..query.command import backends_option, suites_option
 from ..query.document import COMMENT_LIMIT
+from ..query.question import AllRuns
 from ..sql.rules import MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP
 from ..warehouse.console.completion import complete
+from ..warehouse.console.declared import Backends, Suites, declared
 from ..warehouse.console.options import Command, notify, store_option
 from ..warehouse.errors import BenchError, Exit, MissingExtra
 from ..warehouse.store import Store
@@ -57,15 +58,11 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
     show_default=True,
     help="Warn of memory compression ratios below this.",
 )
-@suites_option
-@backends_option
-@click.option(
-    "--all-runs", is_flag=True, help="Of two sides, every run a name means, rather than its newest with its repeats."
-)
 @store_option
+@declared
 def report(
-    runs: tuple[str, ...], output: tuple[Path, ...], post: str | None, limit: int, suites: Sequence[str],
-    backends: Sequence[str], all_runs: bool, store: Store, **limits: float,
+    runs: tuple[str, ...], output: tuple[Path, ...], post: str | None, limit: int, store: Store, *, suites: Suites = (),
+    backends: Backends = (), all_runs: AllRuns = False, **limits: float,
 ) -> None:  # fmt: skip
     """Report a run: verdict, summary, every case, regressions, changes, warnings, history, environment.
 

@@ -2,21 +2,20 @@
 
 import os
 import shlex
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 
+from ... import sql
 from ...warehouse.console.completion import complete
-from ...warehouse.console.fitting import wide_option, write_fitted
+from ...warehouse.console.declared import Backends, Limit, Models, Option, Positional, Statuses, Suites, Surface
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import Command, Values, format_option, notify, store_option
-from ...warehouse.console.tables import write_dicts, write_rows
+from ...warehouse.console.options import notify
 from ...warehouse.store import Store
-from ..command import backends_option, limit_option, models_option, suites_option, where_option
-from ..filters import asked_metrics, where_pairs
-from ..question import output_option
+from ..filters import asked_metrics
+from ..question import Asker, PeopleTable, Question, Reply, Where, command_of
 from .follow import follow
 from .results import SORTS, SPARE, RunResults, calls_of, heading, render, results
 from .training import training_sentences
@@ -28,34 +27,8 @@ FIRST = 10  # cases that `ingest` shows
 MOST_NICE = 19
 
 
-@click.command(cls=Command)
-@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=complete)
-@click.option("--metrics", cls=Values, help="Further metrics, each a column.")
-@suites_option
-@backends_option
-@models_option
-@click.option("--statuses", cls=Values, help="Only these: ok, fail_to_run, OOM, timeout …")
-@where_option
-@click.option(
-    "--sort", metavar="COLUMN", help=f"By {', '.join(SORTS)} or one of --metrics; -COLUMN: the largest first."
-)
-@limit_option
-@click.option("--details", is_flag=True, help="The run itself instead: command, commit, machine, versions, settings.")
-@click.option(
-    "--follow",
-    "follows",
-    is_flag=True,
-    help="Again every 2 s while it is recorded, less often where it holds millions.",
-)
-@wide_option
-@format_option
-@output_option
-@store_option
-def show(
-    runs: Sequence[str], metrics: Sequence[str], suites: Sequence[str], backends: Sequence[str], models: Sequence[str],
-    statuses: Sequence[str], pairs: Sequence[str], sort: str | None, limit: int | None, details: bool, follows: bool, fmt: str,
-    output: Path | None, store: Store,
-) -> None:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Show(Question[RunResults]):
     """What is in a run: one row a case, with its value, interval, samples, spread, peak memory and status.
 
     RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, a path that was ingested, or
@@ -68,42 +41,89 @@ def show(
         bench show main~1 --details
         bench show --follow
     """
-    from ...warehouse.database import Warehouse
-    from ..resolve import resolve_run
 
-    where = {"suite": [*suites], "backend": [*backends], "name": [*models], "status": [*statuses], **where_pairs(pairs)}
+    name = "show"
+    views: ClassVar = {"": "case_results", "--details": "run_details"}
+    version = 2
+    for_agents = (
+        "What is in runs: one row a case, with its value, interval, samples and status. `runs` defaults to the newest."
+    )
 
-    def answer(warehouse: "Warehouse") -> None:
-        chosen = list(dict.fromkeys(resolve_run(warehouse, name) for name in runs or ["latest"]))
-        if details:
-            _write_details(warehouse, chosen, fmt, output)
+    runs: Annotated[
+        Sequence[str], Positional("Runs; the newest if left out.", metavar="[RUN]...", shell_complete=complete)
+    ] = ()
+    _: KW_ONLY
+    metrics: Annotated[Sequence[str], Option("Further metrics, each a column.")] = ()
+    suites: Suites = ()
+    backends: Backends = ()
+    models: Models = ()
+    statuses: Statuses = ()
+    where: Where = None
+    sort: Annotated[
+        str | None,
+        Option(
+            f"By {', '.join(SORTS)} or one of --metrics; -COLUMN: the largest first.", on=Surface.PEOPLE,
+            metavar="COLUMN",
+        ),
+    ] = None  # fmt: skip
+    limit: Limit = None
+    details: Annotated[
+        bool,
+        Option("The run itself instead: command, commit, machine, versions, settings.", on=Surface.PEOPLE),
+    ] = False
+    follows: Annotated[
+        bool,
+        Option(
+            "Again every 2 s while it is recorded, less often where it holds millions.", "--follow", on=Surface.COMMAND
+        ),
+    ] = False
+
+    def put(self, store: Store, answer: "Callable[[Warehouse], None]") -> None:
+        """Ask the store, or what is being recorded in it, again and again."""
+        if not self.follows:
+            Question.put(self, store, answer)
             return
-        named = [
-            run for run in chosen if not any(run.startswith(name) for name in runs)
-        ]  # one that is meant by its id is alone
-        calls = calls_of(warehouse, named)
-        asked = asked_metrics(warehouse, metrics)
-        found = results(warehouse, chosen, where, metrics=asked, sort=sort, limit=limit, calls=calls)
-        if fmt not in ("table", "markdown"):
-            write_dicts(found.rows, fmt, output)
-            return
-        notify(heading(warehouse, chosen, calls))
-        if found.rows:
-            _write(found, fmt, output)
-        else:
-            notify("no case. What the run was: bench show --details")
-        if len(found.rows) < found.total:
-            notify(f"{found.total - len(found.rows):,} more without --limit")
-        for sentence in training_sentences(warehouse, chosen):
-            notify(sentence)
-        _warn_of_large_values(warehouse, chosen)
-
-    if follows:
         os.nice(MOST_NICE)  # where all processors are busy, those that record have them
         follow(store, answer)
-        return
-    with Warehouse.open(store) as warehouse:
-        answer(warehouse)
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[RunResults]:
+        """The rows of `case_results`, with a column for each further metric."""
+        from ..resolve import resolve_run
+
+        chosen = list(dict.fromkeys(resolve_run(warehouse, name) for name in self.runs or ["latest"]))
+        if self.details:
+            return _details(warehouse, chosen)
+        where = {
+            "suite": self.suites, "backend": self.backends, "name": self.models, "status": self.statuses,
+            **(self.where or {}),
+        }  # fmt: skip
+        named = [
+            run for run in chosen if not any(run.startswith(name) for name in self.runs)
+        ]  # one that is meant by its id is alone
+        calls, asked = calls_of(warehouse, named), asked_metrics(warehouse, self.metrics)
+        found = results(warehouse, chosen, where, metrics=asked, sort=self.sort, limit=self.limit, calls=calls)
+        columns = [*(found.rows[0] if found.rows else sql.views()["case_results"].columns)]
+
+        def sentences() -> Iterator[str]:
+            if not found.rows:
+                yield "no case. What the run was: bench show --details"
+            if len(found.rows) < found.total:
+                yield f"{found.total - len(found.rows):,} more without --limit"
+            yield from training_sentences(warehouse, chosen)
+            yield from _large_values(warehouse, chosen)
+
+        return Reply(
+            result=found,
+            columns=lambda: columns,
+            rows=found.rows,
+            table=lambda: _table(found),
+            lead=lambda: [heading(warehouse, chosen, calls)],
+            sentences=sentences,
+            headings_alone=False,
+        )
+
+
+show = command_of(Show)
 
 
 def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:
@@ -118,7 +138,7 @@ def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:
         return
     click.echo(err=True)
     notify(heading(warehouse, [newest], calls))
-    _write(found, "table")
+    _table(found).write("table", None)
     rest = f"{counted(found.total - FIRST, 'more case')}: " if found.total > FIRST else ""
     if calls:
         notify(f"{rest}bench show {shlex.quote(found.rows[0]['config'])}")
@@ -127,24 +147,34 @@ def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:
     notify(f"{rest}bench show {newest[:13]}{others}")
 
 
-def _write(found: "RunResults", fmt: str, output: Path | None = None) -> None:
+def _table(found: RunResults) -> PeopleTable:
+    if not found.rows:
+        return PeopleTable((), ())
     columns, rows, shared = render(found)
-    write_fitted(columns, rows, fmt, output, shared=shared, spare=SPARE, reason="reason")
+    return PeopleTable(columns, rows, shared=shared, spare=SPARE, reason="reason")
 
 
-def _write_details(warehouse: "Warehouse", runs: Sequence[str], fmt: str, output: Path | None) -> None:
+def _details(warehouse: "Warehouse", runs: Sequence[str]) -> Reply[RunResults]:
+    """The rows of `run_details`; for people a table for each, of what is known."""
     from ..tables import select
 
     found = select(warehouse, "run_details", {"run_id": runs})
-    if fmt != "table":
-        write_rows(found.columns, found.rows, fmt, output)
-        return
-    for row in found.rows:
-        facts = [(name, str(value)) for name, value in zip(found.columns, row, strict=True) if value is not None]
-        write_rows(["field", "value"], facts, fmt, output)
+    rows = [*found.rows]
+    known = [
+        [(name, str(value)) for name, value in zip(found.columns, row, strict=True) if value is not None]
+        for row in rows
+    ]
+    described = [dict(zip(found.columns, row, strict=True)) for row in rows]
+    return Reply(
+        result=RunResults(described, len(rows)),
+        columns=lambda: found.columns,
+        rows=described,
+        table=lambda: PeopleTable(found.columns, rows),
+        blocks=lambda: ((("field", "value"), facts) for facts in known),
+    )
 
 
-def _warn_of_large_values(warehouse: "Warehouse", runs: Sequence[str]) -> None:
+def _large_values(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:
     """Say that values of 1e150 or more count in no statistic."""
     from ...warehouse.events import LARGEST
     from ..pasteable_sql import among, paste
@@ -152,4 +182,4 @@ def _warn_of_large_values(warehouse: "Warehouse", runs: Sequence[str]) -> None:
     large = f"FROM metrics WHERE {among('run_id', runs)} AND abs(value) >= {LARGEST} AND isfinite(value)"
     ((count,),) = warehouse.rows(f"SELECT count(*) {large}")
     if count:
-        notify(f"{counted(count, 'value')} of 1e150 or more counted in no statistic: {paste(large)}")
+        yield f"{counted(count, 'value')} of 1e150 or more counted in no statistic: {paste(large)}"

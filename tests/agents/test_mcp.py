@@ -126,6 +126,8 @@ TASKS: dict[str, tuple[Call, Check]] = {
         ("history", {"pattern": "mlp", "where": {"metric": ["latency"]}}),
         lambda r: r.rows("verdict", "since_run_id") == [("SLOWER", "night-10")]),
     "how much of the history is judged": (("history", {}), lambda r: "series have too few runs" in r.doubt),
+    "what makes up a mean": (("why", {**SIDES, "case": "geomean"}), lambda r: r.fields["rows"] and caveats.NO_VERDICT in r.doubt),
+    "what did a run measure": (("show", {"runs": ["candidate"]}), lambda r: "alpha" in dict(r.rows("name", "value"))),
     "where does a figure come from": (
         ("explain", {"names": ["alpha"], "run": "candidate"}),
         lambda r: "bench sql" in r.fields["text"] and "samples" in r.fields["text"]),
@@ -345,7 +347,7 @@ def test_arguments_that_do_not_fit_are_refused(server: Any) -> None:
     assert [reply.fields["message"] for reply in replies] == [
         "the tool sql needs query.", 'limit of the tool sql is "many": it is a whole number.',
         "no argument 'qeury' in the tool sql. Nearest: 'query'.", 'detect of the tool plan is "a lot": it is a number.',
-        "where of the tool compare is [1]: it is an object.", "no tool 'rm'. Known: 'views', 'sql', 'compare' and 6 more.",
+        "where of the tool compare is [1]: it is an object.", "no tool 'rm'. Known: 'views', 'sql', 'show' and 8 more.",
         "no tool 'sqll'. Nearest: 'sql'.",
     ]  # fmt: skip
     assert all(reply.failed and "pydantic" not in reply.text for reply in replies)

@@ -1,5 +1,6 @@
 """Options declared once, as annotations of a chart's parameters or a question's fields."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Annotated, Any
@@ -64,6 +65,18 @@ class Positional(Option):
         )
 
 
+def declared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that its parameters declare, in their order."""
+    built = [
+        mark.build(each.name, each.default)
+        for each in inspect.signature(command).parameters.values()
+        for mark in getattr(each.annotation, "__metadata__", ())
+        if isinstance(mark, Option)
+    ]
+    command.__click_params__ = [*getattr(command, "__click_params__", ()), *reversed(built)]  # type: ignore[attr-defined]
+    return command
+
+
 Runs = Annotated[
     Sequence[str],
     Option("Only these runs: id prefix, config, commit, day, tag:NAME, latest, latest~1, path.", on=Surface.PEOPLE),
@@ -72,3 +85,5 @@ Configs = Annotated[Sequence[str], Option("Only these configs.", on=Surface.PEOP
 Suites = Annotated[Sequence[str], Option("Only these suites.", on=Surface.PEOPLE)]
 Backends = Annotated[Sequence[str], Option("Only these backends.", on=Surface.PEOPLE)]
 Models = Annotated[Sequence[str], Option("Only these models.", on=Surface.PEOPLE)]
+Statuses = Annotated[Sequence[str], Option("Only these: ok, fail_to_run, OOM, timeout …", on=Surface.PEOPLE)]
+Limit = Annotated[int | None, Option("Show at most this many rows.", on=Surface.PEOPLE, type=click.IntRange(0))]
