@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from .query.change.command import Changes
 from .query.comparison.command import Compare
 from .query.contents.command import Show
+from .query.cost.command import FitCosts
 from .query.explain.command import Explain, Plan
 from .query.lists import Speedups
 from .query.question import Asker, Question, documentation_of, signature_of
@@ -217,6 +218,8 @@ class OpenStore:
     why = ask(Why)
 
     plan = ask(Plan)
+
+    cost_model = ask(FitCosts)
 
     def report(self, run: str = "latest", base: str | None = None, *, all_runs: bool = False) -> ReportOfRun:
         """Report a run, beside another or the one before it of the same config, as `bench report` does.

@@ -12,6 +12,7 @@ from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.comparison.compare import VERDICTS
 from ..query.contents.command import Show
+from ..query.cost.command import FitCosts
 from ..query.explain.command import EnvironmentDifference, Explain, Plan
 from ..query.lists import ListCases, ListConfigs, ListRejects, ListRuns, ListSources, Speedups
 from ..query.question import Question
@@ -59,11 +60,7 @@ ANSWERS = {
     "views NAME": _of("views NAME"),
     **_asked(Speedups, Compare, Regressions, Changes, ListRuns, ListConfigs, ListCases, ListSources, ListRejects),
     "compare TRACE": _of("trace_part_sides"),
-    **_asked(Show, Explain, EnvironmentDifference, Plan, Why),
-    "cost-model": _of("cost-model"),
-    "cost-model --line": _of("cost-model --line"),
-    "cost-model --by phase": _of("cost-model --by phase"),
-    "cost-model --against": _of("cost-model --against"),
+    **_asked(Show, Explain, EnvironmentDifference, Plan, Why, FitCosts),
     "viz list": _of("viz list"),
     "schemas": _of("schemas"),
     "bisect": _of("bisect_commits"),

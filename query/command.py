@@ -1,9 +1,9 @@
-"""Commands that ask anything: sql, views; and options that commands of this room share."""
+"""Commands that ask anything: sql, views."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from .ask import Answer
 
 DIALECTS = ("spark", "duckdb")
-
-runs_option: Callable[[Any], Any] = click.option(
-    "--runs", cls=Values, help="Only these: id prefix, config, commit, day, tag:NAME, latest, latest~1, path."
-)
-configs_option: Callable[[Any], Any] = click.option("--configs", cls=Values, help="Only these configs.")
 
 
 def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:

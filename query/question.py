@@ -22,7 +22,7 @@ import dataclasses
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
@@ -136,7 +136,8 @@ class Reply(Generic[Result]):
     blocks: "Callable[[], Iterable[str | HeadedRows]] | None" = (
         None  # for people in place of the table: lines and tables
     )
-    document: Callable[[str], str] | None = None  # Markdown in place of table and sentences, from the command line
+    documents: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    # format -> its text in place of the rows or of table and sentences, from the command line
     headings_alone: bool = True  # whether a table without rows is shown
     markdown_without_rows: Callable[[], str] | None = None  # Markdown in place of such a table
     says_always: bool = False  # whether the sentences belong to rows for programs, too
@@ -146,16 +147,15 @@ class Reply(Generic[Result]):
 
     def write(self, fmt: str, output: Path | None, command: str) -> None:
         """Write it as a command does; `command` is the line that asks for it again."""
-        if fmt == "markdown" and self.document is not None:
-            write_text(self.document(command), output)
-            return
-        if fmt == "table" and self.blocks is not None:
+        if fmt in self.documents:
+            write_text(self.documents[fmt](command), output)
+        elif fmt == "table" and self.blocks is not None:
             self._write_blocks(output)
         elif fmt in PEOPLE:
             self._write_table(fmt, output)
         else:
             write_rows(self.columns(), (list(row.values()) for row in self.rows), fmt, output)
-        if fmt in PEOPLE or self.says_always:
+        if (fmt in PEOPLE and fmt not in self.documents) or self.says_always:
             for sentence in (*self.sentences(), *(self.hints() if fmt in PEOPLE else ())):
                 notify(sentence)
 

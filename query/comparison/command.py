@@ -39,7 +39,7 @@ def reply_of(found: "Comparison", *, everything: bool = False) -> "Reply[Compari
         table=table,
         sentences=lambda: sentences(found, everything=everything),
         lead=lambda: (*machines(found), verdict(found)),
-        document=lambda command: document(found, command=command).markdown(),
+        documents={"markdown": lambda command: document(found, command=command).markdown()},
     )
 
 

@@ -2,20 +2,18 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 
 from ...warehouse import recorder
+from ...warehouse.console.declared import Configs, Option, Runs, Surface
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import Command, format_option, notify, store_option
-from ...warehouse.console.tables import write_dicts, write_rows, write_text
-from ...warehouse.errors import Exit
+from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
-from ..command import configs_option, runs_option
-from ..question import output_option
+from ..question import Asker, PeopleTable, Question, Reply, command_of
 from ..resolve import check_values
 from ..step_runs import STEPPED, StepRuns, choose_step_runs
 from .model import CostModel, FittedParameter, as_json, fit
@@ -25,44 +23,21 @@ from .residuals import RegionResidual, residuals_by_region
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
+Fits = Sequence[CostModel] | Sequence[PhaseModel]
+LINE = ("config", "tokens", "batch_size", "model_run_ms", "low_ms", "high_ms")
+HELD = ("config", "against", "phase", "tokens", "steps", "outside", "median", "expected", "differs by")
 SUITE = "step-cost"  # of the cases that `--record` makes, which the view step_cost_models reads
 PHASE_SUITE = "step-phases"  # the same by phase, for step_phase_costs
 LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us", *PARAMETERS}
 
 
-def _limit(flag: str, what: str) -> Callable[[Any], Any]:
-    text = f"Leave out steps whose {what} took this long or longer."
-    return click.option(flag, type=click.FloatRange(0), default=math.inf, show_default=True, metavar="MS", help=text)
+def _limit(what: str) -> Option:
+    help = f"Leave out steps whose {what} took this long or longer."
+    return Option(help, on=Surface.PEOPLE, type=click.FloatRange(0), metavar="MS")
 
 
-@click.command(cls=Command, name="cost-model")
-@configs_option
-@runs_option
-@click.option("--all-runs", is_flag=True, help="Fit all runs of a config together, not only the newest.")
-@click.option(
-    "--trim", type=click.IntRange(0), default=10, show_default=True, help="First and last lines of a file to leave out."
-)
-@_limit("--max-schedule-ms", "scheduling")
-@_limit("--max-model-run-ms", "model run")
-@click.option(
-    "--by",
-    type=click.Choice(["phase"]),
-    help="Fit prefill tokens, decoding requests and KV tokens apart, in a straight line.",
-)
-@click.option(
-    "--against",
-    metavar="CONFIG|RUN",
-    help="Fit this config or run by phase, and say how the other steps differ from it, by phase and range of tokens.",
-)
-@click.option("--line", is_flag=True, help="Write the fitted curve as rows to draw, rather than its parameters.")
-@click.option("--record", is_flag=True, help="Keep the models in the store, as a run of its own, for step_cost_models.")
-@format_option
-@output_option
-@store_option
-def cost_model(
-    configs: Sequence[str], runs: Sequence[str], all_runs: bool, trim: int, max_schedule_ms: float, max_model_run_ms: float,
-    by: str | None, against: str | None, line: bool, record: bool, fmt: str, output: Path | None, store: Store,
-) -> int:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class FitCosts(Question["Fits"]):
     """Fit what a step of an LLM scheduler costs, by the tokens it schedules and the requests in it.
 
     A step of few tokens takes a minimum time, that of reading the weights; from some number of tokens on it is
@@ -83,117 +58,165 @@ def cost_model(
         bench cost-model --configs A --against latest~1
         bench cost-model --record
     """
-    from ...warehouse.database import Warehouse
 
-    if line and (by or against):
-        raise click.UsageError("--line draws the curve over all tokens; leave out --by and --against")
-    if record and against:
-        raise click.UsageError("--against has nothing to record; record the fits with --by phase --record")
-    limits = {"trim": trim, "max_schedule_ms": max_schedule_ms, "max_model_run_ms": max_model_run_ms}
-    if output is not None and output.suffix == ".json" and fmt == "table":
-        fmt = "json"
-    with Warehouse.open(store) as warehouse:
-        if against is not None:
-            return _hold_against(warehouse, against, configs, runs, all_runs, limits, fmt, output)
-        if by is not None:
-            phases = fit_phases(warehouse, configs=configs, runs=runs, all_runs=all_runs, limits=limits)
-            return _show_phases(phases, store if record else None, limits, fmt, output)
-        models = fit(warehouse, configs=configs, runs=runs, all_runs=all_runs, **limits)  # type: ignore[arg-type]
-        chosen = choose_step_runs(warehouse, configs, runs, all_runs=all_runs)
-        accounts = list(_accounts(warehouse, models, chosen, limits))
-    if line:
-        rows = [(model.config, *row) for model in models for row in model.line()]
-        write_rows(["config", "tokens", "batch_size", "model_run_ms", "low_ms", "high_ms"], rows, fmt, output)
-    elif fmt == "json":
-        write_text(as_json(models), output)
-    elif fmt in ("table", "markdown"):
-        write_rows(*_render(models), fmt, output)
-    else:
-        write_dicts([model.row() for model in models], fmt, output)
-    for account in accounts:
-        notify(account)
-    if record:
-        notify(f"recorded as run {_record(models, store, limits, SUITE)}: FROM step_cost_models")
-    return Exit.OK if any(model.floor_ms or model.per_token_us for model in models) else Exit.TOO_LITTLE
+    name = "cost-model"
+    views: ClassVar = {option: f"cost-model {option}".strip() for option in ("", "--line", "--by phase", "--against")}
+    fitted = False
 
+    _: KW_ONLY
+    configs: Configs = ()
+    runs: Runs = ()
+    all_runs: Annotated[bool, Option("Fit all runs of a config together, not only the newest.", on=Surface.PEOPLE)] = (
+        False
+    )
+    trim: Annotated[
+        int, Option("First and last lines of a file to leave out.", on=Surface.PEOPLE, type=click.IntRange(0))
+    ] = 10
+    max_schedule_ms: Annotated[float, _limit("scheduling")] = math.inf
+    max_model_run_ms: Annotated[float, _limit("model run")] = math.inf
+    by: Annotated[
+        str | None,
+        Option(
+            "Fit prefill tokens, decoding requests and KV tokens apart, in a straight line.", on=Surface.PEOPLE,
+            type=click.Choice(["phase"]),
+        ),
+    ] = None  # fmt: skip
+    against: Annotated[
+        str | None,
+        Option(
+            "Fit this config or run by phase, and say how the other steps differ from it, by phase and range of tokens.",
+            on=Surface.PEOPLE, metavar="CONFIG|RUN",
+        ),
+    ] = None  # fmt: skip
+    line: Annotated[
+        bool, Option("Write the fitted curve as rows to draw, rather than its parameters.", on=Surface.COMMAND)
+    ] = False
+    record: Annotated[
+        bool, Option("Keep the models in the store, as a run of its own, for step_cost_models.", on=Surface.COMMAND)
+    ] = False
 
-def _show_phases(
-    models: Sequence[PhaseModel], store: Store | None, limits: Mapping[str, float], fmt: str, output: Path | None
-) -> int:
-    """Print fits by phase, and record them if a store is given."""
-    if fmt in ("table", "markdown"):
-        columns = [
-            "config", "steps", "floor", "per prefill token", "per decoding request", "per KV token", "R²",
-            "residuals", "status",
-        ]  # fmt: skip
-        rows = [
-            [
-                model.config, model.steps,
-                *(format_estimate(getattr(model, name), "ms" if name.endswith("_ms") else "µs") for name in PARAMETERS),
-                *_quality(model),
-            ]
-            for model in models
-        ]  # fmt: skip
-        write_rows(columns, rows, fmt, output)
-    else:
-        write_dicts([model.row() for model in models], fmt, output)
-    for model in models:
-        notify(
-            f"{model.config}: {counted(model.steps, 'step')}, {model.outliers} of them outliers"
-            + (f"; {model.reason}" if model.reason else "")
-        )
-    if store is not None:
-        notify(f"recorded as run {_record(models, store, limits, PHASE_SUITE)}: FROM step_phase_costs")
-    told = any(getattr(model, name) for model in models for name in PARAMETERS)
-    return Exit.OK if told else Exit.TOO_LITTLE
+    def __post_init__(self) -> None:
+        if self.line and (self.by or self.against):
+            raise BenchError("--line draws the curve over all tokens; leave out --by and --against")
+        if self.record and self.against:
+            raise BenchError("--against has nothing to record; record the fits with --by phase --record")
 
-
-def _hold_against(
-    warehouse: "Warehouse", against: str, configs: Sequence[str], runs: Sequence[str], all_runs: bool,
-    limits: Mapping[str, float], fmt: str, output: Path | None,
-) -> int:  # fmt: skip
-    """Fit `against` by phase, and print how the steps of the chosen configs differ from it."""
-    check_values(warehouse, STEPPED, "config", configs)
-    names = {config for (config,) in warehouse.rows(f"SELECT DISTINCT config FROM {STEPPED}")}
-    is_config = against in names
-    reference = choose_step_runs(warehouse, [against] if is_config else [], [] if is_config else [against]).runs
-    fitted = read_phases(warehouse, reference, **limits)
-    model = phase_model_of(against, fitted)
-    if model.curve is None:
-        notify(f"{against} cannot be fitted: {model.reason}")
-        return Exit.TOO_LITTLE
-    found: list[RegionResidual] = []
-    chosen = choose_step_runs(warehouse, sorted(configs), runs, all_runs=all_runs).of_config
-    for config, own in chosen.items():
-        steps = read_phases(warehouse, own, **limits)
-        refusal = refused(steps)
-        if refusal is not None and refusal[0] != "too-few-steps":
-            notify(f"{config}: {refusal[1]}")
-        elif steps.time_spans != model.time_spans:
-            own_span, other_span = (", ".join(sorted(each)) for each in (steps.time_spans, model.time_spans))
-            notify(f"{config}: its times span {own_span}, those of {against} {other_span}")
-        elif model.uses_kv and not steps.has_kv:
-            notify(f"{config}: its KV tokens are not recorded, and the fit of {against} needs them")
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[Fits]":
+        """The models, the curve of each, or how steps differ from one."""
+        limits = {
+            "trim": self.trim, "max_schedule_ms": self.max_schedule_ms, "max_model_run_ms": self.max_model_run_ms,
+        }  # fmt: skip
+        if self.against is not None:
+            return self._held_against(warehouse, self.against, limits, asker)
+        chosen = {"configs": self.configs, "runs": self.runs, "all_runs": self.all_runs}
+        fits: Fits
+        told: Sequence[str]
+        if self.by is not None:
+            fits = phases = fit_phases(warehouse, **chosen, limits=limits)  # type: ignore[arg-type]
+            table, said, suite, told = PeopleTable(*_by_phase(phases)), [*map(_said, phases)], PHASE_SUITE, PARAMETERS
+            documents = {}
         else:
-            found += residuals_by_region(config, steps, against, model)
-            if set(own) & set(reference):
-                notify(f"{config}: its own steps are in the fit, so this is how well a straight line describes them")
-    fields = [field.name for field in dataclasses.fields(RegionResidual)]
-    if fmt in ("table", "markdown"):
-        write_rows(["config", "against", "phase", "tokens", "steps", "outside", "median", "expected", "differs by"], [
+            fits = models = fit(warehouse, **chosen, **limits)  # type: ignore[arg-type]
+            runs = choose_step_runs(warehouse, self.configs, self.runs, all_runs=self.all_runs)
+            table, said = PeopleTable(*_render(models)), [*_accounts(warehouse, models, runs, limits)]
+            suite, told, documents = SUITE, ("floor_ms", "per_token_us"), {"json": lambda _: as_json(models)}
+        rows = [model.row() for model in fits]
+        if self.line:
+            rows = [dict(zip(LINE, (each.config, *point), strict=True)) for each in models for point in each.line()]
+            table, documents = PeopleTable(LINE, [[*row.values()] for row in rows]), {}
+
+        def sentences() -> Iterator[str]:
+            yield from said
+            if self.record:
+                run = _record(fits, warehouse.store, limits, suite)
+                yield f"recorded as run {run}: FROM {'step_phase_costs' if self.by else 'step_cost_models'}"
+
+        known = any(getattr(model, name) for model in fits for name in told)
+        return Reply(
+            result=fits,
+            columns=lambda: LINE if self.line else [*rows[0]],
+            rows=rows,
+            table=lambda: table,
+            sentences=sentences,
+            says_always=True,
+            documents=documents,
+            exit_code=Exit.OK if known else Exit.TOO_LITTLE,
+        )
+
+    def _held_against(
+        self, warehouse: "Warehouse", against: str, limits: Mapping[str, float], asker: Asker
+    ) -> "Reply[Fits]":
+        """Fit `against` by phase, and reply how the steps of the chosen configs differ from it."""
+        check_values(warehouse, STEPPED, "config", self.configs)
+        names = {config for (config,) in warehouse.rows(f"SELECT DISTINCT config FROM {STEPPED}")}
+        is_config = against in names
+        reference = choose_step_runs(warehouse, [against] if is_config else [], [] if is_config else [against]).runs
+        model = phase_model_of(against, read_phases(warehouse, reference, **limits))
+        found: list[RegionResidual] = []
+        chosen = choose_step_runs(warehouse, sorted(self.configs), self.runs, all_runs=self.all_runs).of_config
+        for config, own in chosen.items() if model.curve is not None else ():
+            steps = read_phases(warehouse, own, **limits)
+            refusal = refused(steps)
+            if refusal is not None and refusal[0] != "too-few-steps":
+                asker.notify(f"{config}: {refusal[1]}")
+            elif steps.time_spans != model.time_spans:
+                own_span, other_span = (", ".join(sorted(each)) for each in (steps.time_spans, model.time_spans))
+                asker.notify(f"{config}: its times span {own_span}, those of {against} {other_span}")
+            elif model.uses_kv and not steps.has_kv:
+                asker.notify(f"{config}: its KV tokens are not recorded, and the fit of {against} needs them")
+            else:
+                found += residuals_by_region(config, steps, against, model)
+                if set(own) & set(reference):
+                    asker.notify(
+                        f"{config}: its own steps are in the fit, so this is how well a straight line describes them"
+                    )
+        nothing = NothingToShow(f"{against} cannot be fitted: {model.reason}") if model.curve is None else None
+        if nothing is not None:
+            nothing.exit_code = Exit.TOO_LITTLE
+        cells = [
             [
                 row.config, row.against, row.phase, "all" if row.low_tokens is None else f"{row.low_tokens}–{row.high_tokens}",
                 row.steps, row.outside, f"{row.median_ms:.3f} ms", f"{row.expected_ms:.3f} ms", _format_residual(row),
             ]
             for row in found
-        ], fmt, output)  # fmt: skip
-    else:
-        write_rows(fields, [[getattr(row, name) for name in fields] for row in found], fmt, output)
-    notify(
-        f"{against}: fitted to {counted(model.steps, 'step')}, residuals ±{100 * (model.spread or 0):.2g} %"
-        + (f"; {model.reason}" if model.reason else "")
-    )
-    return Exit.OK if found else Exit.TOO_LITTLE
+        ]  # fmt: skip
+        return Reply(
+            result=[model],
+            columns=lambda: [field.name for field in dataclasses.fields(RegionResidual)],
+            rows=map(dataclasses.asdict, found),
+            table=lambda: PeopleTable(HELD, cells),
+            sentences=lambda: [
+                f"{against}: fitted to {counted(model.steps, 'step')}, residuals ±{100 * (model.spread or 0):.2g} %"
+                + (f"; {model.reason}" if model.reason else "")
+            ],
+            says_always=True,
+            nothing=nothing,
+            exit_code=Exit.OK if found else Exit.TOO_LITTLE,
+        )
+
+
+cost_model = command_of(FitCosts)
+
+
+def _by_phase(models: Sequence[PhaseModel]) -> tuple[list[str], list[list[Any]]]:
+    """A table for people, each estimate with its interval."""
+    columns = [
+        "config", "steps", "floor", "per prefill token", "per decoding request", "per KV token", "R²",
+        "residuals", "status",
+    ]  # fmt: skip
+    return columns, [
+        [
+            model.config, model.steps,
+            *(format_estimate(getattr(model, name), "ms" if name.endswith("_ms") else "µs") for name in PARAMETERS),
+            *_quality(model),
+        ]
+        for model in models
+    ]  # fmt: skip
+
+
+def _said(model: PhaseModel) -> str:
+    outliers = f"{model.config}: {counted(model.steps, 'step')}, {model.outliers} of them outliers"
+    return f"{outliers}; {model.reason}" if model.reason else outliers
 
 
 def _format_residual(row: RegionResidual) -> str:
@@ -256,9 +279,7 @@ def _accounts(
         )
 
 
-def _record(
-    models: Sequence[CostModel] | Sequence[PhaseModel], store: Store, limits: Mapping[str, float], suite: str
-) -> str:
+def _record(models: Fits, store: Store, limits: Mapping[str, float], suite: str) -> str:
     """Record every number of the models as a metric of a case named after the config; returns the run's id."""
     parameters = {name: value for name, value in limits.items() if value < math.inf}
     with recorder.run("cost-model", suite=suite, store=store, source="cost-model") as run:

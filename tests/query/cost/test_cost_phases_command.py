@@ -7,7 +7,7 @@ from bench.query.cost.phases import phase_model_of
 from bench.query.cost.residuals import residuals_by_region
 from bench.warehouse import events
 from bench.warehouse.database import Warehouse
-from bench.warehouse.errors import BenchError
+from bench.warehouse.errors import BenchError, NothingToShow
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
@@ -55,8 +55,9 @@ def test_nothing_to_tell_has_its_exit_code(bench: Bench) -> None:
     """4 where every config is refused."""
     assert bench("--by", "phase", "--configs", "sampled", "chunks").return_value == 4
     result = bench("--against", "sampled")
-    assert (result.return_value, result.stdout) == (4, "")
-    assert "sampled cannot be fitted: a sampled capture left steps out" in result.stderr
+    assert isinstance(result.exception, NothingToShow) and result.stdout == ""
+    assert result.exception.exit_code == 4
+    assert "sampled cannot be fitted: a sampled capture left steps out" in str(result.exception)
 
 
 def test_the_record_has_the_rows_that_are_printed(bench: Bench, store: Store) -> None:
