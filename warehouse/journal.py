@@ -219,7 +219,11 @@ class _NoRoom(Exception):
 
 
 class _Window:
-    """One window: a mapped stretch of the file that takes records until it is full or closed."""
+    """One window: a mapped stretch of the file that takes records until it is full or closed.
+
+    A signal handler may raise an exception wherever a function is called. So each step from one state to the next may be taken
+    again, and the fields that say which state it is are set together, where nothing is called.
+    """
 
     def __init__(
         self, file: int, offset: int, number: int, gate: "contextlib.AbstractContextManager[Any] | None"
@@ -227,23 +231,25 @@ class _Window:
         self._copies = mmap.mmap(file, COPIES_BYTES, offset=offset)
         self.map = mmap.mmap(file, RECORDS_BYTES, offset=offset + COPIES_BYTES)
         self.number = number
-        self._end = 0  # of its records, once it is closed
+        self.next_number: int | None = None  # once it is written
+        self._reached = self._end = 0  # where it was closed, and where its records end
         self.is_written = False  # behind, as a frame
         self._lasting_bytes = 0  # at the beginning of the copies
         self._gate = gate
         self.write: Callable[[bytes], Any] = self.map.write if gate is None else self._write
-        self.open()
+        self.open(number)
 
-    def open(self, lasting: bytes = b"") -> None:
-        """Take records, from the beginning; what is `lasting` is the first copy."""
-        NUMBER.pack_into(self.map, 0, self.number, self.number ^ COMPLEMENT)
+    def open(self, number: int, lasting: bytes = b"") -> None:
+        """Take records, from the beginning, under a number; what is `lasting` is the first copy."""
+        NUMBER.pack_into(self.map, 0, number, number ^ COMPLEMENT)
         self.defined: dict[str, int] = {}  # texts, in this window
         self._users: list[User] = []
         self._copies.seek(0)
         self._lasting_bytes = 0
         self.repeat(lasting)
-        self._end, self.is_written = 0, False
         self.map.seek(NUMBER.size)
+        self._reached = self._end = 0
+        self.is_written, self.number, self.next_number = False, number, None
 
     def put(self, record: bytes) -> None:
         """Append a record.
@@ -280,8 +286,10 @@ class _Window:
         """Take no more records; returns those that it has, not copied."""
         if not self._end:
             with self._gate or contextlib.nullcontext():
-                end = self.map.tell()
-                self.map.seek(0, os.SEEK_END)  # what was appended between these calls lies behind `end`
+                if not self._reached:
+                    self._reached = self.map.tell()
+                self.map.seek(0, os.SEEK_END)  # what was appended between these calls lies behind
+            end = self._reached
             while end + U32.size <= RECORDS_BYTES and (length := U32.unpack_from(self.map, end)[0]) != _NO_LENGTH:
                 end += length
             self._end = end
@@ -298,8 +306,7 @@ class _Window:
             user.forget()
         self.map[NUMBER.size : self._end] = _FILLED[: self._end - NUMBER.size]
         self._copies[:] = bytes(COPIES_BYTES)
-        self.number = number
-        self.open(lasting)
+        self.open(number, lasting)
 
     def unmap(self) -> None:
         """Give the memory back."""
@@ -352,7 +359,7 @@ class Journal:
         self._numbers_of: dict[str, int] = {}  # texts
         self._ids = itertools.count(1)
         self._structs: dict[tuple[int, int, tuple[int, ...]], struct.Struct] = {}
-        self._numbers = itertools.count(3)  # of windows and frames
+        self._next_number = 3  # of windows and frames
         self._draining = False
         self._lasting = b""  # rows of the run, its environment and its first cases, and the texts that they name
         tables = [[x.table, x.version, x.fields] for x in LAYOUTS]
@@ -467,7 +474,13 @@ class Journal:
             self._check_open()
             blob = self._alone(event)
             if self._draining:  # by this thread, which a signal handler or a tracer has interrupted
-                self._write_frame(next(self._numbers), blob)
+                number, self._next_number = self._next_number, self._next_number + 1
+                try:
+                    self._write_frame(number, blob)
+                except BaseException:
+                    if self._next_number == number + 1:  # else a part would be missing
+                        self._next_number = number
+                    raise
                 return True
             if len(blob) > RECORDS_BYTES - NUMBER.size:
                 self.drain(blob)
@@ -513,8 +526,11 @@ class Journal:
         if not window.is_written:
             with window.close() as records:
                 self._write_frame(window.number, b"".join([records, extra]) if extra else records, window.copies())
-            window.is_written = True
-        window.clear(next(self._numbers), self._lasting)
+                window.is_written = True
+        if window.next_number is None:
+            window.next_number = self._next_number
+            self._next_number += 1
+        window.clear(window.next_number, self._lasting)
 
     def _write_frame(self, number: int, records: "bytes | memoryview", copies: bytes = b"") -> None:
         blobs = [*([self._header] if number % HEADER_EVERY == 0 else []), *frame(number, records, copies)]
@@ -541,7 +557,7 @@ class Journal:
         if os.fstat(self._file).st_nlink:
             return
         copy = self.path.with_name(f"{self.path.name}.copy")
-        with _disk_errors(self.path), copy.open("xb") as out:
+        with _disk_errors(self.path), copy.open("wb") as out:
             position = 0
             while block := os.pread(self._file, 1 << 20, position):
                 position += out.write(block)
@@ -615,20 +631,23 @@ class Journal:
     def close(self) -> None:
         """Write the windows and unlock the file; anyone may seal it now."""
         with self.lock:
-            if self.closed:
-                return
-            windows = sorted((self._active, self._other), key=lambda window: window.number)
+            if not self.closed:
+                self._write_windows()
+            if self._file >= 0:
+                self._release()
+                claim_of(self.path).unlink(missing_ok=True)
+
+    def _write_windows(self) -> None:
+        windows = sorted((self._active, self._other), key=lambda window: window.number)
+        for window in windows:
+            window.close()  # both, before either is written: no append may come between
+        with contextlib.suppress(StoreFull, JournalClosed):  # then they are read from the windows, or from a copy
             for window in windows:
-                window.close()  # both, before either is written: no append may come between
-            with contextlib.suppress(StoreFull, JournalClosed):  # then they are read from the windows, or from a copy
-                for window in windows:
-                    with window.close() as records:
-                        if records and not window.is_written:
-                            self._check_there()
-                            self._write_frame(window.number, records, window.copies())
-                            window.is_written = True
-            self._release()
-            claim_of(self.path).unlink(missing_ok=True)
+                with window.close() as records:
+                    if records and not window.is_written:
+                        self._check_there()
+                        self._write_frame(window.number, records, window.copies())
+                        window.is_written = True
 
     def abandon(self) -> None:
         """In a forked child: close the parent's journal without writing to it."""
@@ -636,7 +655,7 @@ class Journal:
         self._release(in_child=True)  # the lock is the parent's, too
 
     def _release(self, *, in_child: bool = False) -> None:
-        if self.closed:
+        if self._file < 0:
             return
         self.closed = True
         for window in (self._active, self._other):
@@ -644,7 +663,8 @@ class Journal:
         if not in_child:  # a map that the trace of an error holds has the file open, and its lock with it
             with contextlib.suppress(OSError):  # a disk without locks
                 fcntl.flock(self._file, fcntl.LOCK_UN)
-        os.close(self._file)
+        file, self._file = self._file, -1
+        os.close(file)
 
 
 def is_own(error: BaseException) -> bool:

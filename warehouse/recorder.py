@@ -293,8 +293,9 @@ class Run:
                 raise BenchError(f"run {self.run_id} is closed: begin another with bench.run()")
             if journal is self._journal:
                 following = self._open()
-                journal, self._journal = self._journal, following  # a signal handler may have come here meanwhile
-                self._rotated.append(journal)
+                journal = self._journal  # a signal handler may have come here meanwhile
+                rotated = [*self._rotated, journal]
+                self._journal, self._rotated = following, rotated  # together, whatever a handler raises
                 journal.close()
             return self._journal
 
@@ -383,7 +384,8 @@ class Run:
             finally:
                 self._closed, self.status = True, status
                 _open_runs.pop(self, None)
-                self._journal.close()
+                for journal in (*self._rotated, self._journal):  # an exception may have ended one's closing before
+                    journal.close()
         if not seal and not self.store.remote:  # other machines wait for what is in a bucket
             return
         try:
