@@ -17,6 +17,7 @@ from ..warehouse.settings import setting
 from ..warehouse.store import Store
 from .facts import FACTS, parse_facts
 from .format import Format, Options, formats
+from .load_notes import folded
 from .plan import Item, SourceOptions
 from .progress import IngestProgress
 from .readers.files import read_head
@@ -230,10 +231,11 @@ def _show_plan(report: IngestReport) -> None:
 
 
 def _show_notes(report: IngestReport) -> None:
-    for note in report.notes[:SHOWN_NOTES]:
+    notes = folded(report.notes)
+    for note in notes[:SHOWN_NOTES]:
         _notify(f"note: {note}")
-    if len(report.notes) > SHOWN_NOTES:
-        _notify(f"note: … and {len(report.notes) - SHOWN_NOTES} more")
+    if len(notes) > SHOWN_NOTES:
+        _notify(f"note: … and {len(notes) - SHOWN_NOTES} more")
 
 
 def _notify(sentence: str) -> None:

@@ -1,6 +1,7 @@
 """Notes after a load: files that name the same case, and numbers that cannot be judged."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..warehouse.console.numbers import counted
 from .format import Tally, formats
@@ -9,6 +10,7 @@ from .plan import NewPart
 Fact = bool | float | str
 ALIKE = 0.05  # setups whose means differ by no larger share are the same
 SHOWN_FACTS = 3  # differences that a note names
+_PATH = re.compile(r"\S*[/.]\S*?(?=:? )")  # a note begins with the file that it is about
 SHOWN_NAMES = 5  # metrics that a note names
 
 
@@ -55,3 +57,19 @@ def notes_on_units(parts: Iterable[NewPart], tallies: Mapping[tuple[str, int], T
         )
         have = counted(len(names), "metric", "has", "have")
         yield f"{have} no unit and no direction, and {'is' if len(names) == 1 else 'are'} never judged: {shown}"
+
+
+def folded(notes: Iterable[str]) -> list[str]:
+    """Notes that say the same of several files, once, of the first, with the number of the others."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        path = _PATH.match(note)
+        alike.setdefault(note.replace(path[0], "\0") if path else note, []).append(note)
+    return [_with_count(same) for same in alike.values()]
+
+
+def _with_count(same: Sequence[str]) -> str:
+    path = _PATH.match(same[0])
+    if path is None or len(same) == 1:
+        return same[0]
+    return f"{path[0]} (and {len(same) - 1:,} more){same[0][path.end() :]}"

@@ -96,16 +96,21 @@ maps_option: Callable[[Any], Any] = click.option(
 )
 
 
-def no_file(target: str) -> None:
-    """Refuse `folder/file.py:function`.
+def as_module(target: str) -> str:
+    """A target with its module as it is imported from here: `folder.file:function` of `folder/file.py:function`.
 
     Raises:
-        BenchError: The text names a file.
+        BenchError: The text names a file that cannot be imported from here.
     """
     file, colon, name = target.partition(":")
-    if file.endswith(".py") and os.path.isfile(file):
-        module = os.path.normpath(file).removesuffix(".py").replace(os.sep, ".")
-        raise BenchError(f"{file} is a file: name its module, as it is imported from here: {module}{colon}{name}")
+    if not (file.endswith(".py") and os.path.isfile(file)):
+        return target
+    parts = os.path.relpath(file).removesuffix(".py").split(os.sep)
+    if not all(part.isidentifier() for part in parts):
+        raise BenchError(
+            f"{file} cannot be imported from here: it must be in or below the present folder, each name a Python name"
+        )
+    return ".".join(parts) + colon + name
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from ..warehouse.console.declared import Backends, Configs, Limit, Models, Option, Runs, Statuses, Suites, Surface
+from ..warehouse.console.numbers import counted
 from ..warehouse.errors import NothingToShow
 from ..warehouse.store import Store
 from .question import Asker, PeopleTable, Question, Reply, Row, command_of
@@ -191,7 +192,21 @@ class ListCases(Question[None]):
             "name": self.models, "status": self.statuses,
         }  # fmt: skip
         order = "config, run_id, suite, name, mode, device, dtype, batch_size, sequence_length, backend, kind"
-        return _list(warehouse, "case_outcomes", where, self.limit, order=order)
+        return _list(
+            warehouse, "case_outcomes", where, self.limit, order=order, sentences=lambda: _steps_apart(warehouse, where)
+        )
+
+
+def _steps_apart(warehouse: "Warehouse", where: Chosen) -> Iterator[str]:
+    """Where runs have scheduler steps and no case, how to see these."""
+    runs = {"run_id": where["run_id"], "config": where["config"]}
+    steps = select(warehouse, "run_summaries", runs, columns=["run_id", "steps > 0 AND cases = 0 AS apart"])
+    found = [run for run, apart in steps.rows if apart]
+    if found:
+        yield (
+            f"{counted(len(found), 'run')} of scheduler steps {'has' if len(found) == 1 else 'have'} no cases; their times by"
+            f" tokens: bench show {found[0][:13]}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

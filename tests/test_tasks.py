@@ -118,6 +118,24 @@ def test_ten_nights_from_a_csv(shell: Shell) -> None:
     assert "2026-11-08" in shell("history", "attn")
 
 
+def test_the_log_of_a_scheduler_is_found_where_cases_are_looked_for(shell: Shell) -> None:
+    """Lists and charts of cases say what shows its steps."""
+    step = {"chunk_sizes": [1], "total_scheduled_tokens": 1, "model_run_duration_ms": 7.1}
+    shell.write("A/steps.jsonl", "".join(json.dumps({"batch_id": i, "timestamp": i, **step}) + "\n" for i in range(50)))
+    shell("ingest", "A")
+
+    assert "1 run of scheduler steps has no cases; their times by tokens: bench show" in shell("list", "cases")
+    assert "bench viz runtime-vs-tokens A" in shell("viz", "distribution", "A", code=3)
+
+
+def test_the_history_of_a_case_is_drawn_by_its_name(shell: Shell) -> None:
+    """As `bench history CASE` does."""
+    shell.write("two.json", hyperfine(("a", 0.1), ("b b", 0.2)))
+    shell("ingest", "two.json")
+
+    assert "History of b b" in shell("viz", "history", "b b")
+
+
 def test_what_sql_answers_becomes_a_file_by_its_ending(shell: Shell) -> None:
     """Parquet is Parquet, CSV is CSV."""
     shell.write("two.json", hyperfine(("a", 0.1), ("b", 0.2)))
@@ -153,11 +171,15 @@ def test_undo_rename_and_redo(shell: Shell) -> None:
         (("show", "sort"), "name of a case: --models"),
         (("compare", "--metrics", "latency", "main", "fused"), "--metrics took 'latency', 'main', 'fused'"),
         (("list", "runs", "--confg", "main"), "--config"), (("sql", "FROM speedup"), "speedups"),
+        (("compare", "main"), "For example: bench compare main my-branch"),
+        (("viz", "history", "srot"), "no config or case 'srot'. Nearest: 'sort'"),
+        (("measure", "function", "work.py"), "Its functions: fast, slow."),
     ],
 )  # fmt: skip
 def test_typos_are_understood(shell: Shell, words: tuple[str, ...], said: str) -> None:
     """In one sentence, with the nearest name."""
     shell.write("own.py", SCRIPT)
+    shell.write("work.py", "def fast(): pass\ndef slow(): pass\n")
     shell.python("own.py", "main", "1")
 
     assert said in shell(*words, code=2)

@@ -93,8 +93,10 @@ def chart_command(name: str, draw: "Callable[..., Figure]") -> click.Command:
             _deliver(drawn, held, output, fmt, ppi, font, look)
 
     command.params[:0] = map(_parameter, parameters)
-    if any(parameter.name == "configs" for parameter in parameters):
-        command.params.insert(0, click.Argument(["named"], nargs=-1, metavar="[CONFIG|PATH]..."))
+    names = {parameter.name for parameter in parameters}
+    if "configs" in names:
+        cases = "|CASE" if "models" in names else ""
+        command.params.insert(0, click.Argument(["named"], nargs=-1, metavar=f"[CONFIG|PATH{cases}]..."))
     return command
 
 
@@ -132,15 +134,42 @@ def _sides(named: Sequence[str], options: Mapping[str, Any]) -> list[str]:
 
 
 def _name(warehouse: "Warehouse", named: Sequence[str], options: dict[str, Any]) -> None:
-    """Put what is named without an option into `configs`; a path also into `runs`, unless the chart is of many runs."""
+    """Put what is named without an option into `configs`; a path also into `runs`, unless the chart is of many runs.
+
+    The name of a case that is none of a config goes into `models`, where the chart has them.
+
+    Raises:
+        UnknownName: It is neither.
+    """
     from ..query.comparison.sides import configs_of, runs_of
 
+    if "models" in options:
+        models = _cases_among(warehouse, named)
+        options["models"] = (*models, *options["models"])
+        named = [text for text in named if text not in models]
     configs, paths = configs_of(warehouse, named)
     options["configs"] = (*configs, *options["configs"])
     if paths and "last" not in options:
         every = options.get("all_runs") or options.get("split_by")
         runs = (run for text in named for run in runs_of(warehouse, text, bool(every)))
         options["runs"] = (*options["runs"], *runs)
+
+
+def _cases_among(warehouse: "Warehouse", named: Sequence[str]) -> list[str]:
+    """Those that are no configs and no paths, but names of cases.
+
+    Raises:
+        UnknownName: One is nothing of this.
+    """
+    from ..query.run_paths import is_path
+
+    configs = {config for (config,) in warehouse.rows("SELECT DISTINCT config FROM run_summaries")}
+    others = [text for text in named if text not in configs and not is_path(text)]
+    cases = [name for (name,) in warehouse.rows("SELECT DISTINCT name FROM cases ORDER BY 1")] if others else []
+    for text in others:
+        if text not in cases:
+            raise UnknownName("config or case", text, [*configs, *cases], cure="List them with: bench list cases")
+    return others
 
 
 def _sides_in_place(store: Store, named: Sequence[str], *, every: bool) -> "contextlib.AbstractContextManager[Store]":

@@ -15,7 +15,7 @@ from ...warehouse.store import Store
 from ..commands.plan import by_name, parameter_of
 from ..engine.rounds import LEAST, MOST, further
 from ..engine.workload import Settings, Workload
-from ..options import SECONDS, no_file, progress, recorded, run_options, talk, write
+from ..options import SECONDS, as_module, progress, recorded, run_options, talk, write
 from ..revisions.options import RevisionsRequest, revisions_option, rounds_option, sides_of, with_option
 from ..system.instructions import KINDS, CannotCount, counts_in_words
 from ..system.machine_lock import alone, lock_option
@@ -48,8 +48,8 @@ def argument_of(text: str) -> tuple[str, Any]:
 
 
 def _targets(ctx: click.Context, param: click.Parameter, targets: tuple[str, ...]) -> tuple[str, ...]:
+    targets = tuple(map(as_module, targets))
     for target in targets:
-        no_file(target)
         module, colon, name = target.partition(":")
         if not all(part.isidentifier() for part in [*module.split("."), *(name.split(".") if colon else ())]):
             raise BenchError(f"{target!r} names no function and no module. Write it as module:function, or module.")

@@ -1,5 +1,6 @@
 """Which benchmarks modules hold: found in a process of its own, `python -m bench.measure.functions.discovery MODULE…`."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ from ...warehouse.errors import BenchError
 from ..system.own_process import own_command
 from .benchmarks import MARK, Benchmark
 from .targets import imported
+
+SHOWN = 8  # functions that an error names
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,11 @@ def groups_of(modules: Sequence[ModuleType]) -> list[Group]:
     for module in modules:
         own = _marked(module)
         if not own:
+            names = [name for name, value in vars(module).items() if _is_own_function(module, name, value)]
+            has = f" Its functions: {', '.join(names[:SHOWN])}{' …' if names[SHOWN:] else ''}." if names else ""
             raise BenchError(
-                f"{module.__name__} marks no function with @bench.benchmark. To measure one as it is: "
-                f"bench measure function {module.__name__}:FUNCTION"
+                f"{module.__name__} marks no function with @bench.benchmark.{has} To measure one as it is: "
+                f"bench measure function {module.__name__}:{names[0] if names else 'FUNCTION'}"
             )
         targets.update((id(function), target) for target, function in own.items())
         for target, function in own.items():
@@ -75,6 +80,10 @@ def groups_of(modules: Sequence[ModuleType]) -> list[Group]:
         )
         for target, marked in ((target, getattr(reference, MARK)) for target, reference in references.items())
     ]
+
+
+def _is_own_function(module: ModuleType, name: str, value: Any) -> bool:
+    return inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
 
 
 def _marked(module: ModuleType) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ...warehouse.events import Instant, MemoryLine, MemorySample
 from ...warehouse.recorder import Case, Run
 from ..engine.messages import TAIL_BYTES, clean
 from ..engine.runner import End
-from ..options import no_file
+from ..options import as_module
 from ..system.own_process import own_command
 from .ledger import Reader
 from .trace import Scope
@@ -62,7 +62,7 @@ def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False)
     """Read the target and its arguments.
 
     Raises:
-        BenchError: There is no such script, or a callable is named by its file or was given arguments.
+        BenchError: There is no such script, the file of a callable cannot be imported, or it was given arguments.
     """
     if module:
         return TracedProgram("module", target, arguments)
@@ -70,7 +70,7 @@ def program_of(target: str, arguments: tuple[str, ...], *, module: bool = False)
         if not os.path.isfile(target):
             raise BenchError(f"no script {target!r}. A module is run with -m, a function named as module:callable.")
         return TracedProgram("script", target, arguments)
-    no_file(target)
+    target = as_module(target)
     if arguments:
         raise BenchError(f"{target} is called without arguments; leave out: {' '.join(arguments)}")
     return TracedProgram("callable", target)

@@ -175,7 +175,7 @@ class Compare(Question["Comparison"]):
             yield find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
             return
         values = (self.base, self.candidate)
-        with variants(warehouse, self.by, values, self.places(), all_runs=self.all_runs) as sides:
+        with variants(warehouse, self.by, values, self.places(), all_runs=self.all_runs, notify=asker.notify) as sides:
             if both := said_of(*sides):
                 asker.notify(both)
             yield sides
@@ -183,6 +183,7 @@ class Compare(Question["Comparison"]):
     def _compared(self, warehouse: "Warehouse", asker: Asker, sides: "tuple[Side, Side]") -> "Reply[Comparison]":
         from ..why.next_question import next_question
         from .compare import compare, exit_code
+        from .restarts import describe_restarts
 
         where = {"suite": self.suites, "backend": self.backends, "name": self.models, **(self.where or {})}
         if self.metrics or (asker.command and "metric" not in where):
@@ -192,7 +193,13 @@ class Compare(Question["Comparison"]):
         if not reply.columns():
             return replace(reply, nothing=self._nothing())
         if self.by is None:
-            reply = replace(reply, hints=lambda: next_question(warehouse, found, all_runs=self.all_runs))
+            reply = replace(
+                reply,
+                hints=lambda: (
+                    *describe_restarts(warehouse, found),
+                    *next_question(warehouse, found, all_runs=self.all_runs),
+                ),
+            )
         return replace(reply, exit_code=exit_code(found, likely=self.fail_on == "likely")) if self.fail_on else reply
 
     def _nothing(self) -> NothingToShow:

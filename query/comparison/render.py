@@ -121,7 +121,7 @@ def _common(comparison: Comparison) -> list[str]:
 
 def value_text(value: Any) -> Any:
     """The value of an axis as text; further parameters without the marks of JSON."""
-    return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith("{") else value
+    return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith('{"') else value
 
 
 def metric(row: Mapping[str, Any]) -> str | None:

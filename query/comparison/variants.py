@@ -3,13 +3,14 @@
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.schema import literal, quote
 from ...warehouse.snapshot import empty
+from ...warehouse.store import Notify
 from ...warehouse.views import compute_derived
 from ..axes import AXES, WORK_AXES
 from .sides import Side, runs_of
@@ -20,17 +21,21 @@ if TYPE_CHECKING:
 OF_CASES = ("cases", "outcomes", "timings", "memory_samples", "metrics")  # event tables that are split
 HISTORY = 50  # newest runs of a config that tell how its runs vary, as in run_noise
 SPLIT = "variants"  # the database that holds the split runs
+_AXES = tuple(map(quote, AXES))
+_ID = f"substr(sha256(to_json([{', '.join(f'{axis}::VARCHAR' for axis in _AXES)}])), 1, 16)"  # of a case without the column
 
 
 @contextlib.contextmanager
 def variants(
-    warehouse: "Warehouse", column: str, values: tuple[str, str], names: Sequence[str] = (), *, all_runs: bool = False
-) -> Iterator[tuple[Side, Side]]:
+    warehouse: "Warehouse", column: str, values: tuple[str, str], names: Sequence[str] = (), *, all_runs: bool = False,
+    notify: Notify = lambda sentence: None,
+) -> Iterator[tuple[Side, Side]]:  # fmt: skip
     """For a `with` block: two values of a column as sides, and `warehouse` looking at runs that are split by them.
 
     Of each run there are two, RUN/VALUE of the config CONFIG/VALUE, with the cases that have the value; the cases lack the
-    column, so that those of both sides are the same ones. The newest runs of the same configs are split as well: they tell how
-    runs vary. Values of a run as a whole and scheduler steps are left out. All this is derived in a temporary folder.
+    column, so that those of both sides are the same ones. Where none are, they lack the axes, too, that have one value on each
+    side. The newest runs of the same configs are split as well: they tell how runs vary. Values of a run as a whole and
+    scheduler steps are left out. All this is derived in a temporary folder.
 
     Args:
         warehouse: Where to look.
@@ -38,6 +43,7 @@ def variants(
         values: The value to compare with, and the one under judgement.
         names: The runs to compare in; none means the newest.
         all_runs: Take every run that a name means, not only the newest and its repeats.
+        notify: Called with what else differs between the values.
 
     Raises:
         UnknownName: No such column, value or run.
@@ -53,7 +59,8 @@ def variants(
         database.write_bytes(empty())
         warehouse.connection.execute(f"ATTACH {literal(str(database))} AS {SPLIT}")
         try:
-            _split(warehouse, column, values, runs)
+            if also := _split(warehouse, column, values, runs):
+                notify(f"{values[0]} and {values[1]} differ in more than {column}: {'; '.join(also)}")
             measured = f"SELECT DISTINCT run_id FROM {SPLIT}.cases WHERE run_id = ?"
             warehouse.connection.execute(f"USE {SPLIT}")
             sides = [
@@ -106,8 +113,8 @@ def _value(column: str, is_axis: bool) -> tuple[str, dict[str, str]]:
     return "json_extract_string(parameters, $pointer::VARCHAR)", {"pointer": pointer}
 
 
-def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: list[str]) -> None:
-    """Fill the database of the split runs."""
+def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: list[str]) -> list[str]:
+    """Fill the database of the split runs; return what else tells the values apart, where that was left out."""
     execute = warehouse.connection.execute
     execute(
         "CREATE OR REPLACE TEMP TABLE _split_runs AS SELECT run_id, config, value FROM run_summaries,"
@@ -132,22 +139,21 @@ def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: l
         )
         mark = column.replace("\\", "\\\\")
         parameters |= {"patch": json.dumps({column: None}), "mark": rf"\1{{{mark}}}\2"}
-    axes = ", ".join(map(quote, AXES))
     execute(
-        f"CREATE OR REPLACE TEMP TABLE _split_cases AS SELECT run_id, case_id, value, {axes},"
-        f" substr(sha256(to_json([{', '.join(f'{axis}::VARCHAR' for axis in axes.split(', '))}])), 1, 16) AS split_id"
+        f"CREATE OR REPLACE TEMP TABLE _split_cases AS SELECT run_id, case_id, value, {', '.join(_AXES)}"
         f" FROM (SELECT * REPLACE ({without}), {expression} AS value FROM cases"
         "   WHERE run_id IN (SELECT run_id FROM _split_runs))"
         " WHERE list_contains($values::VARCHAR[], value)",
         {**parameters, "values": [*values]},
     )
+    also = _leave_out(warehouse, values, runs)
     for table in OF_CASES:
         changed = "event.run_id || '/' || split.value AS run_id, split_id AS case_id"
         if table == "cases":
-            changed += "".join(f", split.{axis} AS {axis}" for axis in axes.split(", ")) + ", split_id AS work_hash"
+            changed += "".join(f", split.{axis} AS {axis}" for axis in _AXES) + ", split_id AS work_hash"
         execute(
             f"INSERT INTO {SPLIT}.{table} BY NAME SELECT event.* REPLACE ({changed}) FROM {table} AS event"
-            " JOIN (SELECT DISTINCT * FROM _split_cases) AS split"
+            f" JOIN (SELECT DISTINCT *, {_ID} AS split_id FROM _split_cases) AS split"
             " ON event.run_id = split.run_id AND event.case_id = split.case_id"
         )
     execute(f"INSERT INTO {SPLIT}.environments FROM environments")
@@ -159,3 +165,41 @@ def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: l
         )
     execute(f"USE {SPLIT}")
     compute_derived(warehouse.connection, [run for (run,) in warehouse.rows("SELECT DISTINCT run_id FROM runs")])
+    return also
+
+
+def _leave_out(warehouse: "Warehouse", values: tuple[str, str], runs: list[str]) -> list[str]:
+    """Where no case has both values, take what has one value on each side out of `_split_cases`; return what that was.
+
+    Where no case would have both then, nothing is taken out.
+    """
+    query = f"SELECT DISTINCT value, {', '.join(_AXES)} FROM _split_cases WHERE list_contains(?::VARCHAR[], run_id)"
+    sides: dict[str, list[dict[str, Any]]] = {value: [] for value in values}
+    for value, *axes in warehouse.rows(query, [runs]):
+        of_case = dict(zip(AXES, axes, strict=True))
+        sides[value].append({**json.loads(of_case.pop("parameters") or "{}"), **of_case})
+    base, candidate = sides.values()
+    keys = dict.fromkeys(key for case in (*base, *candidate) for key in case)
+    each = {key: [{json.dumps(case.get(key)) for case in side} for side in (base, candidate)] for key in keys}
+    apart = {key: (*one, *other) for key, (one, other) in each.items() if len(one) == len(other) == 1 and one != other}
+    if _meet(base, candidate, ()) or not _meet(base, candidate, apart):
+        return []
+    new = {"parameters": "nullif(json_merge_patch(parameters, $patch::JSON), '{}')"}
+    new |= {axis: "NULL" for axis in WORK_AXES if axis in apart}
+    told = {key: [str(json.loads(text)) for text in texts] for key, texts in apart.items()}
+    given: dict[str, Any] = {"patch": json.dumps(dict.fromkeys(apart.keys() - {*WORK_AXES})), "runs": runs}
+    if "name" in apart:  # each case has one
+        new["name"], given["both"] = "$both::VARCHAR", " → ".join(told["name"])
+    sets = ", ".join(f"{quote(axis)} = {value}" for axis, value in new.items())
+    compared = f"SELECT {_ID} FROM _split_cases WHERE list_contains($runs::VARCHAR[], run_id)"
+    warehouse.connection.execute(f"UPDATE _split_cases SET {sets} WHERE {_ID} IN ({compared})", given)
+    return [f"{key} ({', '.join(texts)})" for key, texts in told.items()]
+
+
+def _meet(base: Sequence[dict[str, Any]], candidate: Sequence[dict[str, Any]], without: Container[str]) -> bool:
+    """True if a case of one side is one of the other, but for these axes."""
+    found = [
+        {json.dumps({key: value for key, value in case.items() if key not in without}, sort_keys=True) for case in side}
+        for side in (base, candidate)
+    ]
+    return not found[0].isdisjoint(found[1])

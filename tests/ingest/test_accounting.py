@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from bench.ingest.format import Tally
 from bench.ingest.formats.scheduler import SchedulerSteps
+from bench.ingest.load_notes import folded
 from bench.ingest.plan import SourceOptions
 from bench.ingest.run import ingest
 from bench.ingest.user_formats.mapped import MappedFormat
@@ -164,3 +165,14 @@ def test_every_part_of_a_line_waits_for_its_writer(load: Load, tmp_path: Path) -
         (tmp_path / "log").write_bytes(data[:end])
         (note,) = load(tmp_path / "log").notes
         assert "no complete line yet" in note
+
+
+def test_a_note_on_several_files_is_said_once() -> None:
+    """Of the first, with the number of the others; sentences that differ stay."""
+    notes = ["a/1.jsonl is empty", "a/2.jsonl is empty", "b.csv: config 'm' is known. See b.csv", "3 runs were forgotten",
+             "c.csv: config 'm' is known. See c.csv", "2 runs were forgotten", "a/3.jsonl is broken"]  # fmt: skip
+
+    assert folded(notes) == [
+        "a/1.jsonl (and 1 more) is empty", "b.csv (and 1 more): config 'm' is known. See b.csv", "3 runs were forgotten",
+        "2 runs were forgotten", "a/3.jsonl is broken",
+    ]  # fmt: skip

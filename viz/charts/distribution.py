@@ -1,5 +1,6 @@
 """Distribution: the samples of a case on several sides, as a cumulative share, one by one, and summed up in a median."""
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,7 +67,7 @@ def draw(
     )
     if not works:
         raise NothingToShow(
-            f"no side measured {metric} of such a case. See what they measured: bench list cases --runs {sides[0]}"
+            f"no side measured {metric} of such a case. {_cure(warehouse, list(runs), list(runs.values()))}"
         )
     work = text_literal(str(works[0][0]))
     sql = _sql(cells, metric, work, f"{in_order('side', list(runs.values()))}, {in_order('backend', backends)}")
@@ -123,6 +124,14 @@ def draw(
             *([f"{counted(left, 'other case')} left out: choose with --models, --backends or --suites"] if left else ()),
         ],
     )  # fmt: skip
+
+
+def _cure(warehouse: "Warehouse", runs: Sequence[str], sides: Sequence[str]) -> str:
+    """What shows what the sides measured."""
+    steps = "SELECT 1 FROM run_summaries WHERE list_contains(?::VARCHAR[], run_id) AND steps > 0 AND cases = 0 LIMIT 1"
+    if warehouse.rows(steps, [[*runs]]):
+        return f"They recorded scheduler steps. Draw these with: bench viz runtime-vs-tokens {shlex.join(sides)}"
+    return f"See what they measured: bench list cases --runs {shlex.quote(sides[0])}"
 
 
 def _sql(cells: str, metric: str, work: str, order: str) -> str:

@@ -150,9 +150,10 @@ class Command(PlainCommand):
         try:
             return super().parse_args(ctx, repeated)
         except click.MissingParameter as error:
-            if not isinstance(error.param, click.Argument) or not (taken := _swallowed(repeated, names)):
+            if not isinstance(error.param, click.Argument):
                 raise
-            raise click.MissingParameter(taken, error.ctx, error.param) from None
+            cure = _swallowed(repeated, names) or _example(self.help or "")
+            raise click.MissingParameter(cure, error.ctx, error.param) from None
 
 
 class LongCommand(Command):
@@ -174,6 +175,12 @@ class LongCommand(Command):
             formatter.write_dl([record for option in shown if (record := option.get_help_record(ctx))])
         if len(shown) < len(options):
             formatter.write(f"\n{len(options) - len(shown)} more options: {ctx.command_path} --help-all\n")
+
+
+def _example(help: str) -> str:
+    """The first command of a help text, as a cure."""
+    commands = (line.strip() for line in help.splitlines() if line.lstrip().startswith("bench "))
+    return f"For example: {first}" if (first := next(commands, "")) else ""
 
 
 def _swallowed(args: Sequence[str], names: Collection[str]) -> str:

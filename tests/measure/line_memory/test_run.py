@@ -213,7 +213,7 @@ def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
     ("arguments", "words"),
     [
         (["nothing.py"], "no script 'nothing.py'"),
-        (["program.py:main"], "is a file: name its module, as it is imported from here: program:main"),
+        (["no-module.py:main"], "no-module.py cannot be imported from here"),
         (["functions:main", "3"], "is called without arguments; leave out: 3"),
         (["-o", "x.pdf", "program.py"], "written as .html or .txt"),
         (["-o", "nowhere/x.txt", "program.py"], "no folder 'nowhere'"),
@@ -226,6 +226,7 @@ def test_a_program_that_takes_the_trace_away_is_said(here: Path) -> None:
 def test_what_cannot_be_run_is_said_before_anything_is(here: Path, arguments: list[str], words: str) -> None:
     """With the cure."""
     (here / "program.py").touch()
+    (here / "no-module.py").touch()
     result = measure(*arguments)
 
     assert result.exit_code != 0

@@ -223,3 +223,42 @@ def test_options_that_do_not_go_together() -> None:
     ):
         result = CliRunner().invoke(cli, ["compare", "a", "b", *arguments])
         assert said in str(result.exception)
+
+
+def test_what_goes_with_a_value_is_no_other_case(tmp_path: Path) -> None:
+    """Two tools with a level each: their parameters and data types differ on every case, and are named, not matched."""
+    for number, level in ((1, 9), (2, 3)):  # another level before is no past of these cases
+        with run("main", store=tmp_path, run_id=f"main-{number}") as recorder:
+            for name, dtype, own in (("gzip", "a", {"level": 1, "x": 1}), ("zstd", "b", {"level": level})):
+                for threads in (1, 2):
+                    case = recorder.case(name, dtype=dtype, parameters={**own, "threads": threads})
+                    for block in range(10):
+                        case.timing((1_000_000 + 1_000 * block) * level * threads, details={"block": block})
+    said: list[str] = []
+    with (
+        Warehouse.open(Store(tmp_path)) as warehouse,
+        variants(warehouse, "name", ("gzip", "zstd"), ["main-2"], notify=said.append) as found,
+    ):
+        rows = compare(warehouse, *found).rows
+        split = warehouse.rows("SELECT count(DISTINCT case_id) FROM cases WHERE run_id = 'main-1/zstd'")
+
+    assert [("gzip → zstd", f'{{"threads":{threads}}}') for threads in (1, 2)] == [
+        (row["name"], row["parameters"]) for row in rows if row["metric"] == "latency"
+    ]
+    assert said == ["gzip and zstd differ in more than name: level (1, 3); x (1, None); dtype (a, b)"]
+    assert split == [(2,)] and all(row["base_value"] for row in rows)
+
+
+def test_what_is_the_same_on_some_case_stays(tmp_path: Path) -> None:
+    """Where a case has both values, the others are ADDED and REMOVED, as between runs."""
+    with run("main", store=tmp_path, run_id="main") as recorder:
+        for backend, batch in (("a", 1), ("b", 1), ("b", 8)):
+            recorder.case("mlp", backend=backend, batch_size=batch).timing(1_000_000)
+    said: list[str] = []
+    with (
+        Warehouse.open(Store(tmp_path)) as warehouse,
+        variants(warehouse, "backend", ("a", "b"), notify=said.append) as found,
+    ):
+        rows = compare(warehouse, *found).rows
+
+    assert not said and {row["batch_size"]: row["verdict"] for row in rows} == {1: "UNSURE", 8: "ADDED"}
