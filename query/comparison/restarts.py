@@ -11,29 +11,26 @@ from .sides import Side
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-_BEGUN_ANEW = """
-    WITH files AS (
-        SELECT run_id, source_id, any_value(path) AS path, min(batch_id) AS first
-        FROM sources JOIN schedule_chunks USING (run_id, source_id)
-        WHERE list_contains(?::VARCHAR[], run_id)
-        GROUP BY run_id, source_id
-    )
-    SELECT path
-    FROM files
-    QUALIFY first = min(first) OVER (PARTITION BY run_id) AND count(*) OVER (PARTITION BY run_id, first) > 1
-    ORDER BY path
-"""
+_LOGS = "SELECT source_id, lowest FROM _step_ranges WHERE run_id = ? AND lowest IS NOT NULL AND source_id IS NOT NULL"
+_PATHS = "SELECT DISTINCT path FROM sources WHERE run_id = ? AND list_contains(?::VARCHAR[], source_id) ORDER BY path"
 
 
 def describe_restarts(warehouse: "Warehouse", found: Comparison) -> Iterator[str]:
     """For scheduler steps that nothing is certain of: a sentence for a side of one run whose logs count their steps anew."""
     doubtful = [row for row in found.rows if row["suite"] == "scheduler" and "assumes" in (row["reason"] or "")]
     for side in (found.base, found.candidate) if doubtful else ():
-        if len(side.runs) == 1 and (paths := [path for (path,) in warehouse.rows(_BEGUN_ANEW, [[*side.runs]])]):
+        if len(side.runs) == 1 and len(paths := _begun_anew(warehouse, side.runs[0])) > 1:
             yield (
                 f"{side.name}: {len(paths)} logs begin to count their steps anew, but are one run: if each is of a server of its"
                 f" own, load them as runs and compare these: {_command(side, paths)}"
             )
+
+
+def _begun_anew(warehouse: "Warehouse", run_id: str) -> list[str]:
+    """The files of a run whose first step has the lowest number of all."""
+    lowest = dict(warehouse.rows(_LOGS, [run_id]))
+    first = [source for source, number in lowest.items() if number == min(lowest.values())]
+    return [path for (path,) in warehouse.rows(_PATHS, [run_id, first])]
 
 
 def _command(side: Side, paths: list[str]) -> str:
