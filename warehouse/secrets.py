@@ -32,24 +32,30 @@ COMMANDS: dict[type[Event], tuple[str, ...]] = {
 # and sentences need one of some more.
 _PROGRAMS = (
     "mysql", "mariadb", "7z", "rar", "zip", "sshpass", " login", "mongo", "twine", "cqlsh", "ncftp", "lftp",
-    "beeline", "rabbitmq", "redis", "valkey", "ipmitool", "sqlcmd", "bcp", "tsql", "mosquitto", "openssl", "ldap",
-    "smbclient", "snmp", "freerdp", "mount", "secret set", "htpasswd", "net use", "sqlplus", "curl", "wget", "ab -",
-    "hey -", "http -", "https -", "auth=", "auth ", "-pwd",
+    "beeline", "rabbitmq", "redis", "valkey", "ipmitool", "sqlcmd", "bcp", "tsql", "mosquitto", "ldap",
+    "smbclient", "freerdp", "mount", "secret set", "htpasswd", "net use", "sqlplus", "curl", "wget", "ab -",
+    "hey -", "http -", "https -", "auth=", "auth ", "-pwd", "-pw", "rdesktop", "poetry", "mc alias", "mc config",
+    "kubectl", "nmcli", "snyk", "ngrok", "proxy-user",
 )  # fmt: skip
-_SENTENCES = ("identified", "passw", "passphrase", "login", "sudo -s", "kinit", "cryptsetup")
+_TAKE_TWO = ("openssl", "snmp", "ssh-keygen")
+_SENTENCES = (
+    "api key", "api-key", "access key", "secret key", "identified", "passw", "passphrase", "login", "-stdin", "sudo -s", "kinit",
+    "cryptsetup",
+)  # fmt: skip
 _HEADER_NAMES = ("cookie", "x-", "api", "authorization")
 _HINTS = (
     "token", "secret", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox", "aiza", "akia", "asia",
     "eyj", "npm_", "pypi-", "dckr_", "k_live", "nvapi", "sg.", "sess", "sig", "_pass", "-pass", "pass=", "storepass", "keypass",
-    "pwd", "x-auth", "cookie", "authorization", *_SENTENCES, *_PROGRAMS,
+    "pwd", "jwt", "psk", "requirepass", "masterauth", "smbpass", "dbpass", "sonar", "webhooks",
+    "x-auth", "cookie", "authorization", *_SENTENCES, *_PROGRAMS, *_TAKE_TWO,
 )  # fmt: skip
 _SECRET = (
     r"(?i)-*(?:.*[-_.])?"
-    r"(?:token|secret|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
-    r"postgres|redis|mongo|amqp|smtp|mail|s?ftp|ssh|ldap|login|registry|keystore|store|service|svc|api|app)[-_](?:pass|pwd)|"
+    r"(?:(?:auth)?token|secret|secret[-_]string|jwt|psk|sonar[-_.]login|requirepass|masterauth|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
+    r"postgres|redis|mongo|amqp|smtp|mail|s?ftp|ssh|ldap|login|registry|keystore|store|service|svc|api|app|smb)[-_]?(?:pass|pwd)|"
     r"(?:store|key)pass|passphrase|(?:set-)?cookies?|(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
     r"(?:redis(?:cli)?)[-_]auth|shared[-_]?access[-_]?signature|"
-    r"(?:api|access|private|secret|account|signing|auth|encryption|sse-c(?:ustomer)?|client|license|subscription|storage|wandb|"
+    r"account[-_.]key\.[\w.-]+|(?:api|access|private|secret|account|master|kaggle|signing|auth|encryption|sse-c(?:ustomer)?|client|license|subscription|storage|wandb|"
     r"openai|anthropic|azure|aws|gcp|hf|github|gitlab)[-_.]?key)"
 )
 _OF_LANGUAGE_MODELS = r"(?i)(?:bos|eos|pad|unk|sep|cls|mask|special|start|stop|image|max|new|per)[-_]?token"
@@ -57,12 +63,13 @@ _NAME = r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(=|\s+)"
 _VALUE = r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|\\.|[^\s'"\\])+"""  # of a shell: quoted parts and others
 _NUMBER = r"['\"]?[-+]?[\d.,]+(?:[eE][-+]?\d+)?['\"]?"
 _QUOTED = (
-    r"""(?<![\w.-])(["']?)([A-Za-z_][\w.-]*)\1\]?(?:\s*:\s*|\s+=\s+)(["'])((?:\\.|(?!\3)[^\\])+)\3"""  # of JSON, TOML
+    # of JSON, TOML, also within a quoted command
+    r"""(?<![\w.-])(\\*["']?)([A-Za-z_][\w.-]*)\1\]?(?:\s*:\s*|\s+=\s+)(\\*["'])((?:(?!\3)(?:\\.|[^\\]))+)\3"""
 )
 _NO_TYPE = r"(?!(?:str|int|float|bool|bytes|None|null|true|false)\b)"
 _LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$"  # of YAML
 # Stands before the name of what is set, without "=".
-_SETTING = r"(?:\bsetenv|\bset\s+-\w*x\w*|\b(?:config|configure)\s+set)\s+(?:\S*[:/])?$"
+_SETTING = r"(?:\bsetenv|\bset\s+-\w*x\w*|(?i:\b(?:config|configure)\s+(?:--)?set))\s+(?:\S*[:/])?$"
 # A word after these is a secret if it is one of no language: base64, or with a digit, or long.
 _HEADER = (
     r"(?i:\b(bearer|x-api-key:|private-token:)((?:\s|\\ )+))(?=[^\s'\"]*(?:\d|=|[a-z][A-Z])|[^\s'\"]{20})[\w.~+/=-]{8,}"
@@ -87,9 +94,11 @@ _HEADERS = (
 _SPOKEN = (
     r"(?i)(\bidentified\s+(?:with\s+\S+\s+)?by\s+['\"])([^'\"\n]+)",  # SQL
     r"(?i)(\b(?:password|passwd|passphrase)\s+['\"])([^'\"\n]+)",
-    r"(?i)(\b(?:password|passwd|passphrase)(?:\s+for\s+\S+?)?\s*:\s+['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{4,})",
+    r"(?i)(\b(?:api|access|secret)[- ]key(?:\s+provided)?\s*:\s+['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{7,}[^\s'\",;).])",
+    r"(?i)(\b(?:password|passwd|passphrase)(?:\s+for\s+\S+?)?\s*:\s*['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{4,})",
     r"(\blogin\s+\S+\s+password\s+)(\S+)",  # .netrc
-    r"(\becho\s+(?:-\w+\s+)?['\"]?)([^\s'\"|$]+)(?=['\"]?\s*\|[^|\n]*(?:sudo\s+-\w*S|-stdin\b|--with-token|passphrase-fd|passwd\b"
+    r"(\b(?:sudo\s+-\w*S|\S*-stdin|kinit)\b[^|<\n]*<<<\s*['\"]?)([^\s'\"|;&]+)",
+    r"(\b(?:echo|printf)\s+(?:-\w+\s+)?['\"]?)([^\s'\"|$]+)(?=['\"]?\s*\|[^|\n]*(?:sudo\s+-\w*S|-stdin\b|--with-token|passphrase-fd|passwd\b"
     r"|\b(?:docker|podman|nerdctl|skopeo|buildah|registry|wandb|vault)\s+login\b|kinit|cryptsetup))",
 )
 
@@ -102,23 +111,27 @@ def _after(programs: str, options: str, value: str = r"(?!-)[^\s'\"|;&]+") -> st
 _QUOTE = r"\s*['\"]?"
 _PAIRS = r"'[^'\n]*=[^'\n]*'|\"[^\"\n]*=[^\"\n]*\"|[^\s'\"|;&=]+=[^\s'\"|;&]*"
 _AFTER_A_PROGRAM = (
-    _after(r"(?:mysql|mariadb)[\w-]*|7z\w*|rar|unrar", r"-p['\"]?"),
+    _after(r"(?:mysql|mariadb)[\w-]*|7z\w*|rar|unrar", r"-h?p['\"]?"),
     _after(
-        r"sshpass|(?:docker|podman|nerdctl|buildah|skopeo|oc|helm registry) login|mongo[a-z]*|twine|cqlsh|ncftp\w*|beeline|"
+        r"sshpass|(?:docker|podman|nerdctl|buildah|skopeo|oc|helm registry|az) login|rdesktop|"
+        r"poetry publish|mongo[a-z]*|twine|cqlsh|ncftp\w*|beeline|"
         r"rabbitmqadmin",
         rf"-p{_QUOTE}",
     ),
+    _after(r"(?:redis|valkey)-cli", r"(?i:AUTH)\s+(?:\S+\s+)?"),
+    _after(r"mc", r"(?:alias|config host) (?:set|add)\s+\S+\s+\S+\s+\S+\s+"),
+    _after(r"kubectl create secret", r"--from-literal[=\s][^\s=]+="),
+    _after(r"nmcli", r"password\s+['\"]?"),
+    _after(r"poetry config", r"(?:pypi-token\S*|http-basic\S*\s+\S+)\s+"),
     _after(r"(?:redis|valkey)-(?:cli|benchmark)", rf"-a{_QUOTE}|--pass[\s=]+['\"]?"),
     _after(r"zip|unzip|ipmitool|sqlcmd|bcp|tsql|mosquitto_\w+", rf"-P{_QUOTE}"),
-    _after(r"openssl", r"-[kK]\s+['\"]?|-pass(?:in|out)?\s+['\"]?pass:"),
     _after(r"ldap[a-z]+", rf"-w{_QUOTE}"),
     _after(r"smbclient", rf"-U{_QUOTE}[^\s%'\"]+%"),
     _after(r"lftp", rf"-u{_QUOTE}[^\s,'\"]+,"),
-    _after(r"snmp\w+", rf"-[AX]{_QUOTE}"),
     _after(r"\w*freerdp\d?", r"/p:['\"]?"),
     _after(r"mount(?:\.\w+)?", r"-o\s*[^\s'\"]*\bpass=", r"[^\s,'\"]+"),
     _after(r"gh secret set", rf"(?:-b|--body)[\s=]*{_QUOTE}"),
-    _after(r"(?:wandb|vault) login", "", r"(?!-)[\w.-]{8,}"),
+    _after(r"(?:wandb|vault|cargo) login|snyk auth|ngrok(?: config)? (?:add-)?authtoken", "", r"(?!-)[\w.-]{8,}"),
     _after(
         r"htpasswd",
         r"-\w*b\w*\s+(?:\d+\s+)?(?:-\S+\s+(?:\d+\s+)?)*(?:[^-\s'\"|;&]\S*\s+){1,2}['\"]?",
@@ -134,8 +147,18 @@ _AFTER_A_PROGRAM = (
     _after(r"(?i:curl|wget|https?)", r"(?:-u|--user|--proxy-user|-U)[\s=]*['\"]?[^\s:'\"/]+:"),
     _after(r"ab|hey|https?", r"(?:-A|-a|--auth)[\s=]*['\"]?[^\s:'\"/]+:"),
     r"((?<![\w-])--(?:basic-|proxy-)?auth[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
-    r"((?<![\w-])--pwd[\s=]\s*['\"]?)([^-~./$'\"\s][^\s'\"|;&]*)",
+    r"((?<![\w-])--proxy-user[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
+    r"((?<![\w-])--(?:pw|pwd)[\s=]\s*['\"]?)([^-~./$'\"\s][^\s'\"|;&]*)",
 )
+_OTHER = r"(?!-|\*\*\*)[^\s'\"|;&]+"
+_SEVERAL = (  # programs that take two secrets
+    _after(r"ssh-keygen", rf"-[NP]{_QUOTE}", _OTHER),
+    _after(r"openssl", r"-[kK]\s+['\"]?|-pass(?:in|out)?\s+['\"]?pass:", _OTHER),
+    _after(r"snmp\w+", rf"-[AX]{_QUOTE}", _OTHER),
+)
+_BY_HINTS = (
+    (_HEADER_NAMES, _HEADERS), (_SENTENCES, _SPOKEN), (_PROGRAMS, _AFTER_A_PROGRAM), (_TAKE_TWO, _SEVERAL * 2),
+)  # fmt: skip
 _SWITCH = r"['\"]?(?:true|false|yes|no|on|off|none|null)['\"]?"
 # Forms that services give out: Hugging Face, OpenAI, GitHub, GitLab, Slack, Google, AWS, npm, PyPI, Docker, Stripe, SendGrid and
 # NVIDIA; JSON web tokens.
@@ -143,6 +166,7 @@ _KNOWN = (
     r"\b(?:hf_\w{20,}|sk-[\w-]{20,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}"
     r"|AIza[\w-]{30,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+|npm_\w{30,}|pypi-[\w-]{20,}|dckr_[a-z]+_[\w-]{16,}"
     r"|[rs]k_live_\w{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|nvapi-[\w-]{30,})|(?<=hooks\.slack\.com/services/)[\w/-]{20,}"
+    r"|(?<=/api/webhooks/)\d+/[\w-]{30,}"
 )
 # Private keys, also one that is cut, and one whose lines end in the letters "\n".
 _END_OF_LINE = r"(?:\r?\n|\\[nr])+"
@@ -169,7 +193,7 @@ def masked(text: str) -> str:
     if not _may_hold_one(text):
         return text
     plain = text.lower()
-    for hints, patterns in ((_HEADER_NAMES, _HEADERS), (_SENTENCES, _SPOKEN), (_PROGRAMS, _AFTER_A_PROGRAM)):
+    for hints, patterns in _BY_HINTS:
         for pattern in patterns if any(hint in plain for hint in hints) else ():
             text = re.sub(pattern, _without_second, text)
     for pattern in (_QUOTED, _LINE, _PARAMETER):

@@ -80,6 +80,32 @@ from hypothesis import strategies as st
         ("sqlplus -s me/hunter2@db; sqlcmd -U sa -P hunter2", "sqlplus -s me/***@db; sqlcmd -U sa -P ***"),
         ("net use Z: \\\\h\\s hunter2 /user:me", "net use Z: \\\\h\\s *** /user:me"),
         ("x --auth=me:hunter2 --pwd hunter2", "x --auth=me:*** --pwd ***"),
+        ("ssh-keygen -P hunter2 -N other3 -f k", "ssh-keygen -P *** -N *** -f k"),
+        ("openssl rsa -passin pass:hunter2 -passout pass:other3", "openssl rsa -passin pass:*** -passout pass:***"),
+        ("snmpget -A hunter2 -X other3 -u me h", "snmpget -A *** -X *** -u me h"),
+        ('curl -d "{\\"token\\": \\"hunter2\\", \\"n\\": 1}" u', 'curl -d "{\\"token\\": \\"***\\", \\"n\\": 1}" u'),
+        (
+            "redis-cli AUTH me hunter2; redis-server --requirepass hunter2",
+            "redis-cli AUTH me ***; redis-server --requirepass ***",
+        ),
+        ("mc alias set a http://h access1 hunter2", "mc alias set a http://h access1 ***"),
+        (
+            "kubectl create secret generic a --from-literal=b=hunter2",
+            "kubectl create secret generic a --from-literal=b=***",
+        ),
+        (
+            "az login -u a -p hunter2 --tenant t; cargo login hunter2secret",
+            "az login -u a -p *** --tenant t; cargo login ***",
+        ),
+        (
+            "kinit me <<< hunter2; printf hunter2 | docker login --password-stdin",
+            "kinit me <<< ***; printf *** | docker login --password-stdin",
+        ),
+        ("openai: Incorrect API key provided: hunter2secret. See", "openai: Incorrect API key provided: ***. See"),
+        (
+            "x --conf fs.azure.account.key.a.windows.net=hunter2 --jwt hunter2",
+            "x --conf fs.azure.account.key.a.windows.net=*** --jwt ***",
+        ),
         ("AWS_ACCESS_KEY_ID=ASIA0123456789ABCDEF x", "AWS_ACCESS_KEY_ID=*** x"),
         (
             "curl -H 'Authorization: Basic bWU6cHc=' u; Basic bWU6aHVudGVyMg==",
@@ -126,6 +152,7 @@ def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
         "lftp -u me h; sqlcmd -Q q; sqlplus /nolog; htpasswd -c f me; ffmpeg -pass 1 x1.mp4; x pass=fuse1 --passes inline1",
         "ssh://me@host1/p https://h:8080/a@1234567890123456789012b s3://b1/k; -----BEGIN PUBLIC KEY-----\nMIIE",
         '{"authorization": "required", "Authorization": "none"}',
+        "sort by api key: none1; x --pw /home/me1; kubectl create secret tls a; az login; redis-cli get auth; ssh-keygen -t rsa",
         "authorization: required; Authorization failed: retry; http -u /x; curl -o a:b http://h:80/",
         '{"tokens": "128", "tokenizer": "gpt2", "max_tokens": "12", "token_budget": "2048", "keys": "abc"}',
     ],
