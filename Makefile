@@ -51,6 +51,7 @@ lint:
 
 types:
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 tests:
 	$(BIN)/python -m pytest -n auto $(MARKS)

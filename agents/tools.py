@@ -103,8 +103,8 @@ class Questions:
             rows = self.store.views()
             return ToolAnswer(summary=f"{counted(len(rows), 'view')}, tables and macros", doubt=[], rows=rows)
         found = self.store.view(name)
-        columns = [dict(zip(("column", "type", "meaning"), column, strict=True)) for column in found.columns]
-        return ToolAnswer(summary=f"{found.name}: {found.doc}", doubt=[], rows=columns)
+        rows = [dict[str, Any](zip(("column", "type", "meaning"), column, strict=True)) for column in found.columns]
+        return ToolAnswer(summary=f"{found.name}: {found.doc}", doubt=[], rows=rows)
 
     def sql(self, query: str, limit: int = 100) -> ToolAnswer:
         """Ask the store in DuckDB's SQL, read-only: one SELECT over the views. Files, network and settings are out of reach.

@@ -30,6 +30,10 @@ class LoggedStream:
             self._file.write(f"{_CONTROLS.sub('', line.rpartition(chr(13))[2])}\n")
         return self._stream.write(text)
 
+    def flush(self) -> None:
+        """Flush the stream; the file is written line by line."""
+        self._stream.flush()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 

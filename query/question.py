@@ -298,7 +298,7 @@ def tool_signature_of(question: type[Question[Any]]) -> inspect.Signature:
         kind, default = each.type, inspect.Parameter.empty if each.default is ... else each.default
         if _takes_several(each):
             kind, default = list[str] | None, None
-        elif Where.__args__[0] == kind:
+        elif typing.get_args(Where)[0] == kind:
             kind = dict[str, list[str]] | None
         parameters.append(inspect.Parameter(each.tool_name, KEYWORD, default=default, annotation=kind))
     if not question.text_alone:

@@ -58,7 +58,7 @@ class Bands:
         """Those of a SELECT of points up to `x_end`, whose configs are given by their places from 1."""
         found: dict[str, list[Band]] = {config: [] for config in configs}
         for place, *numbers in warehouse.rows(_SQL.format(points=points, x_end=number_literal(x_end or 1.0))):
-            found[configs[place - 1]].append(Band(*numbers))
+            found[configs[int(place) - 1]].append(Band(*numbers))
         return cls(found, x_end or 1.0)
 
     @property

@@ -130,9 +130,10 @@ class EventLog:
         import pyarrow as pa
 
         with as_bench_error(event.TABLE, self.store.events):
-            rows = rows.cast(schema.arrow_schema(event)) if isinstance(rows, pa.Table) else table_of(event, rows)
+            given: Any = rows
+            table = given.cast(schema.arrow_schema(event)) if isinstance(rows, pa.Table) else table_of(event, given)
         about = {**schema.metadata(event), **extra}
-        return self._write(event.TABLE, rows.replace_schema_metadata(about), stem)
+        return self._write(event.TABLE, table.replace_schema_metadata(about), stem)
 
     def _write(self, table: str, rows: "pa.Table", stem: str) -> Path:
         import pyarrow.parquet as pq

@@ -252,7 +252,7 @@ def _cached() -> Path:
     """Where the cache has it, by all that it depends on: its shape, the code that makes it, and DuckDB, which writes it."""
     import duckdb
 
-    here = importlib.resources.files(__package__)
+    here = importlib.resources.files(__package__ or __name__)
     files = ("schema.py", "snapshot.py", "views.py", "../sql/whole.py")
     code = [here.joinpath(name).read_text(encoding="utf-8") for name in files]
     key = repr((_made_by(), code, duckdb.__version__))

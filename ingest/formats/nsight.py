@@ -181,7 +181,7 @@ class _Reader:
             "run_id": self._part.run_id, "case_id": self._case(suite, called, row), "source_id": self._part.source_id,
             "line": self._tally.lines, "recorded_at": moment,
         }  # fmt: skip
-        if not marks:
+        if end is not None:
             self._batch.add(Timing(duration_ns=end - start, **place))
         left = {key: value for key, value in row.items() if value is not None and key != "end"}
         text = as_json(left)[:MAX_TEXT]

@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# pyarrow.compute makes its functions when it is imported
 """RowBlock of a table as columns of text, a block of the file at a time, for SQL to read; rows that are no plain text apart.
 
 A row is plain if splitting its line gives the cells that the exact reader (`readers/tables.py`) finds. Which rows are plain is

@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# pyarrow.compute makes its functions when it is imported
 """Tables read by a mapping in the engine: a block of rows at a time becomes events by SQL, and odd rows by the exact reader.
 
 Both give the same events: a row that SQL cannot read with certainty (`row_sql.py`) is odd. The samples of both are numbered

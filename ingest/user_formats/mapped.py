@@ -205,7 +205,7 @@ class RowReader:
         parameters = self._parameters(cells, record.line)
         status = self._status(cells, record.line)
         failed = status not in (None, "ok")
-        said: dict[str, Subject] = {}  # cases of the row
+        said: list[Subject] = []  # cases of the row
         for value in self.mapping.values:
             if value.melt is None:
                 case = self.results.case(what, parameters=parameters, **axes)
@@ -213,17 +213,16 @@ class RowReader:
                 case = self._melted(value, what, parameters, axes)
             else:
                 continue
-            said[case.case_id] = case
+            said.append(case)
             self._value(value, cells, case, moment, failed=failed)
         if not said:
-            case = self.results.case(what, parameters=parameters, **axes)
-            said[case.case_id] = case
+            said.append(self.results.case(what, parameters=parameters, **axes))
         for column in self.no_axes.measured:
             with contextlib.suppress(BadRecord):  # nobody asked for it
-                self._value(measured_value(column), cells, case, moment, failed=failed)
-        case.fields({column: lookup(cells, column) for column in self.no_axes.labels})
+                self._value(measured_value(column), cells, said[-1], moment, failed=failed)
+        said[-1].fields({column: lookup(cells, column) for column in self.no_axes.labels})
         if status is not None:
-            for case in said.values():
+            for case in {case.case_id: case for case in said}.values():
                 case.outcome(status, text_of(cell_of(fields.get("reason"), cells)))
 
     def _melted(self, value: Value, what: str, parameters: dict[str, Any], axes: dict[str, Any]) -> Subject:

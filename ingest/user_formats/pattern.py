@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# pyarrow.compute makes its functions when it is imported
 """Text logs by a regular expression: a line that it matches is a row, and its named groups are the columns of a mapping.
 
 The engine is RE2, which comes with pyarrow: its time is linear in the length of a line whatever the expression, so none can

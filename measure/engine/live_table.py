@@ -172,8 +172,8 @@ def clock(seconds: float) -> str:
 
 def watch(out: IO[str] | None = None) -> ProgressListener:
     """A live table if `out` (default stderr) is a terminal with cursor control, else lines."""
-    out = out or sys.stderr
-    return LiveTable(out) if obeys(out) and _size(out)[1] >= LEAST_LINES else ProgressLines()
+    shown: IO[str] = sys.stderr if out is None else out
+    return LiveTable(shown) if obeys(shown) and _size(shown)[1] >= LEAST_LINES else ProgressLines()
 
 
 def _size(out: IO[str]) -> tuple[int, int]:

@@ -38,7 +38,7 @@ from .progress import ProgressListener
 from .runner_overhead import OwnCost
 from .workload import NOT_FAILURES, Job, Settings, Workload
 
-TORCH_PROGRAM = f"{__package__.rpartition('.')[0]}.pytorch.program:TorchProgram"
+TORCH_PROGRAM = f"{__name__.rsplit('.', 2)[0]}.pytorch.program:TorchProgram"
 SAMPLED = ("warmup", "steady")
 UNJUDGED = ("load", "cold")  # phases in which a model's output is still to be judged
 # As Python's warnings print one, with the line of code below it; and as torch logs one.

@@ -176,5 +176,5 @@ def over_processes(logs: Mapping[tuple[int, int], tuple[float, bool]]) -> Estima
 
 def _printed(found: Estimate) -> tuple[float | None, float | None, float | None, int]:
     """An estimate, the ends of its interval, and how many blocks it rests on; None where nothing is known."""
-    bounds = (found.low, found.high) if math.isfinite(found.high) else (None, None)
-    return (found.ratio if found.n else None, *bounds, found.n)
+    low, high = (found.low, found.high) if math.isfinite(found.high) else (None, None)
+    return (found.ratio if found.n else None, low, high, found.n)

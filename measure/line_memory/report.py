@@ -114,7 +114,7 @@ def line_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[A
     heads = ["line", "hits", "growth", "start", "peak", "end", "transient", "text"]
     found = []
     for row in rows:
-        of = dict(zip(LINE_COLUMNS, row, strict=True))
+        of: dict[str, Any] = dict(zip(LINE_COLUMNS, row, strict=True))
         sizes = (of[f"{name}_bytes"] for name in ("start", "peak", "end", "transient"))
         found.append((
             *((named(of["source"], of["device_index"]),) if several else ()),
@@ -128,7 +128,7 @@ def sum_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[An
     """Headings and rows of the table of sums."""
     found = []
     for row in rows:
-        of = dict(zip(SUM_COLUMNS, row, strict=True))
+        of: dict[str, Any] = dict(zip(SUM_COLUMNS, row, strict=True))
         growths = (change(of[f"{name}growth_bytes"]) for name in ("cpu_", "gpu_", ""))
         found.append((place(of["file"], of["line"]), of["hits"], *growths, _shortened(of["text"])))
     return ["line", "hits", "CPU", "GPU", "sum", "text"], found

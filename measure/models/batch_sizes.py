@@ -33,13 +33,16 @@ def fitted(plan: Sequence[Workload], run: "Run", runner: "Runner", notify: Calla
 
 
 def _largest(workload: Workload, run: "Run", runner: "Runner", notify: Callable[[str], None]) -> Workload:
-    for sized in sizes(workload):
+    tries = iter(sizes(workload))
+    sized = next(tries)
+    while True:
         status, reason = runner.tried(sized)
-        if status not in MISFITS:
+        smaller = next(tries, None)
+        if status not in MISFITS or smaller is None:
             break
-        if sized.batch_size > 1:
-            run.case(**sized.axes(workload.baseline)).outcome("skipped", reason=f"does not fit: {status}: {reason}")
-            notify(f"{sized}: does not fit: {status}: {reason}")
+        run.case(**sized.axes(workload.baseline)).outcome("skipped", reason=f"does not fit: {status}: {reason}")
+        notify(f"{sized}: does not fit: {status}: {reason}")
+        sized = smaller
     notify(f"{sized}: {'it fits' if status == 'ok' else f'{status}: {reason}'}")
     run.case(**sized.axes(workload.baseline), announce=False).metric(FOUND, None, text=status)
     return sized

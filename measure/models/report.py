@@ -133,10 +133,10 @@ class CaseResult:
 
     def cells(self, statistic: str = STATISTICS[0]) -> tuple[str | int | None, ...]:
         """The row of the table; a case with a wrong output has no speedup."""
-        gained = (None,) * 5 if self.failed else (self.speedup, self.low, self.high, self.blocks, self.p)
+        gained = None if self.failed else ratio(self.speedup, self.low, self.high, self.blocks, self.p)
         return (
             " ".join([self.model, *self.unusual]), self.mode, self.batch_size, self.sequence_length, self.backend,
-            time_with_doubt(*self.time(statistic), self.samples, self.disturbed), ratio(*gained) or "–",
+            time_with_doubt(*self.time(statistic), self.samples, self.disturbed), gained or "–",
             time_with_doubt(self.compile_ns, None, None, self.compiles), memory(self.process_bytes, self.peak_bytes), self.judged,
         )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Image models of timm, each of another family: random weights, nothing is downloaded."""
 
+import importlib
 from typing import Any
 
 from ..engine.workload import Workload
@@ -35,8 +36,8 @@ def models() -> dict[str, Model]:
 
 def build(name: str, workload: Workload) -> tuple[Any, tuple[Any, ...]]:
     """A model of timm, any of them, and random images; without dropout, since random numbers differ by backend."""
-    import timm
     import torch
 
+    timm: Any = importlib.import_module("timm")
     module = timm.create_model(name, pretrained=False, drop_rate=0.0)
     return module, (torch.randn(workload.batch_size, *module.default_cfg["input_size"]),)

@@ -1,5 +1,6 @@
 """Image models of torchvision, each of another family: random weights, nothing is downloaded."""
 
+import importlib
 from typing import Any
 
 from ..engine.workload import Workload
@@ -26,8 +27,8 @@ def models() -> dict[str, Model]:
 def build(name: str, workload: Workload) -> tuple[Any, tuple[Any, ...]]:
     """A model of torchvision, any of them, and random images; dropout and stochastic depth let everything through."""
     import torch
-    import torchvision
 
+    torchvision: Any = importlib.import_module("torchvision")
     module = torchvision.models.get_model(name, weights=None)
     for part in module.modules():
         if isinstance(part, torch.nn.Dropout | torchvision.ops.StochasticDepth):

@@ -36,9 +36,8 @@ def from_settings(settings: str) -> BisectQuestion:
     """
     found = json.loads(settings)
     try:
-        return BisectQuestion(
-            **{name: found.get(name) for name in FIELDS} | {"unchanged": frozenset(found["unchanged"])}
-        )
+        fields: dict[str, Any] = {name: found.get(name) for name in FIELDS}
+        return BisectQuestion(**{**fields, "unchanged": frozenset(found["unchanged"])})
     except (KeyError, TypeError) as error:
         raise BenchError(f"a search is recorded in another way: {error}. Search again with: bench bisect") from None
 

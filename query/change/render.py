@@ -304,7 +304,7 @@ def sentences(
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"
     kinds = Counter(row["kind"] for row in history.rows)
-    *others, last = [counted(count, NOUNS.get(kind, kind)) for kind, count in kinds.items()] or [""]
+    *others, last = [counted(count, NOUNS.get(str(kind), str(kind))) for kind, count in kinds.items()] or [""]
     found = f"{', '.join(others)} and {last}" if others else last
     changed = len({_key(row) for row in history.rows})
     if changed:

@@ -64,7 +64,8 @@ def _recurring(x: "Floats", period: int) -> "Floats":
 
     weights = np.full(period, 1.0) if period % 2 else np.repeat([0.5, 1.0, 0.5], [1, period - 1, 1])
     half = len(weights) // 2
-    away = x[half : len(x) - half] - np.convolve(x, weights / weights.sum(), "valid")
+    level = np.asarray(np.convolve(x, weights / weights.sum(), "valid"), dtype=np.float64)
+    away = x[half : len(x) - half] - level
     place = np.arange(half, len(x) - half) % period
     typical = np.array([median_of(away[place == i]) for i in range(period)])
     return np.asarray((typical - typical.mean())[np.arange(len(x)) % period])

@@ -122,8 +122,9 @@ class FitCosts(Question["Fits"]):
             suite, told, documents = SUITE, ("floor_ms", "per_token_us"), {"json": lambda _: as_json(models)}
         rows = [model.row() for model in fits]
         if self.line:
-            rows = [dict(zip(LINE, (each.config, *point), strict=True)) for each in models for point in each.line()]
-            table, documents = PeopleTable(LINE, [[*row.values()] for row in rows]), {}
+            points = [(fit.config, *point) for fit in fits if isinstance(fit, CostModel) for point in fit.line()]
+            rows = [dict[str, Any](zip(LINE, point, strict=True)) for point in points]
+            table, documents = PeopleTable(LINE, points), {}
 
         def sentences() -> Iterator[str]:
             yield from said
@@ -183,7 +184,7 @@ class FitCosts(Question["Fits"]):
         return Reply(
             result=[model],
             columns=lambda: [field.name for field in dataclasses.fields(RegionResidual)],
-            rows=map(dataclasses.asdict, found),
+            rows=[dataclasses.asdict(row) for row in found],
             table=lambda: PeopleTable(HELD, cells),
             sentences=lambda: [
                 f"{against}: fitted to {counted(model.steps, 'step')}, residuals ±{100 * (model.spread or 0):.2g} %"

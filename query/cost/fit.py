@@ -90,13 +90,13 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> StepFit:
         fitted: Floats = run_ms(coefficients, values, 0.0)[value_of] + coefficients[REQUEST] * batch_size
         return np.maximum(fitted, LEAST)
 
-    best = _search(*_medians(tokens, batch_size, ms), low, high, request)[0]
-    for _ in range(ROUNDS):
-        fitted = at(best)
-        pseudo = pseudo_values(ms / fitted - 1)
-        sums = _sums(cell, size, 1 / fitted**2, batch_size, fitted * (1 + pseudo))
-        best = _search(bin_tokens, sums.sum(-1, keepdims=True), low, high, request)[0]
+    def sums_about(coefficients: "Floats") -> "Floats":
+        fitted = at(coefficients)
+        return _sums(cell, size, 1 / fitted**2, batch_size, fitted * (1 + pseudo_values(ms / fitted - 1)))
 
+    sums = sums_about(_search(*_medians(tokens, batch_size, ms), low, high, request)[0])
+    for _ in range(ROUNDS - 1):
+        sums = sums_about(_search(bin_tokens, sums.sum(-1, keepdims=True), low, high, request)[0])
     all_but = np.concatenate([sums.sum(-1, keepdims=True), sums.sum(-1, keepdims=True) - sums], axis=-1)
     separable = _separable(tokens, batch_size)
     straight = _lines(bin_tokens, all_but, "gb" if separable else "g")
@@ -172,7 +172,7 @@ def _sums(cell: Any, size: tuple[int, int], weight: "Floats", batch: "Floats", m
     import numpy as np
 
     of = (weight, weight * batch, weight * batch**2, weight * ms, weight * ms * batch, weight * ms * ms)
-    return np.stack([np.bincount(cell, x, size[0] * size[1]).reshape(size) for x in of])
+    return np.array([np.bincount(cell, x, size[0] * size[1]).reshape(size) for x in of], dtype=np.float64)
 
 
 def _solve(g: "Floats", sums: "Floats", terms: str) -> "tuple[Floats, Floats]":
@@ -225,6 +225,7 @@ def _search(bin_tokens: "Floats", sums: "Floats", low: float, high: float, reque
     step = np.tile([[(last - first) / 47], [SOFTEST / 5]], sums.shape[-1])
     knee, soft = (x.reshape(-1, 1) for x in np.meshgrid(np.linspace(first, last, 48), np.linspace(0, SOFTEST, 6)))
     offset = np.array([[i, j] for i in range(-3, 4) for j in range(-3, 4)]) / 2
+    result = np.empty((0, 5))  # until the first round
     for _ in range(13):
         found, error = _solve(bend(bin_tokens, np.exp(knee)[..., None], soft[..., None]), sums, "g" + request)
         best = error.argmin(0)

@@ -227,18 +227,22 @@ def _fit(columns: "Floats", ms: "Floats") -> "tuple[Floats, Floats, Floats]":
     x, y = columns / size, np.minimum(ms / unit, LARGEST_RATIO)
     cuts = np.arange(STRETCHES) * len(y) // STRETCHES
     relative = np.clip(y, LEAST, 1 / LEAST)
-    weight = np.ones(len(y))
+    best = np.zeros(len(size))
     for _ in range(30):  # least absolute relative errors
-        of_step = weight / relative**2
+        of_step = 1 / np.maximum(np.abs(1 - x @ best / relative), 1e-4) / relative**2
         best = _solve(x.T @ (x * of_step[:, None]), x.T @ (of_step * y))
-        weight = 1 / np.maximum(np.abs(1 - x @ best / relative), 1e-4)
-    for _ in range(ROUNDS):
+
+    def products_about(best: "Floats") -> "tuple[Floats, Floats]":
         fitted = np.maximum(x @ best, LEAST)
         target = fitted * (1 + pseudo_values(y / fitted - 1))
         scaled = x / fitted[:, None]
         products = np.stack([part.T @ part for part in np.split(scaled, cuts[1:])])
-        right = np.add.reduceat(scaled * (target / fitted)[:, None], cuts)
-        best = _solve(products.sum(0), right.sum(0))
+        return products, np.add.reduceat(scaled * (target / fitted)[:, None], cuts)
+
+    products, right = products_about(best)
+    for _ in range(ROUNDS - 1):
+        products, right = products_about(_solve(products.sum(0), right.sum(0)))
+    best = _solve(products.sum(0), right.sum(0))
     without = [_solve(products.sum(0) - out, right.sum(0) - gone) for out, gone in zip(products, right, strict=True)]
     fitted = np.maximum(x @ best, LEAST) * unit
     return np.vstack([best, *without]) * unit / size, products.sum(0), fitted

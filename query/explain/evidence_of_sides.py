@@ -37,7 +37,7 @@ def comparison(
         sign = "+" if difference > 0 else "−" if difference < 0 else ""
         sentences.append(f"base {shown(before)}, candidate {shown(after)}, difference {sign}{shown(abs(difference))}")
     side = f"CASE WHEN {among('run_id', base)} THEN 'base' ELSE 'candidate' END AS side"
-    kinds = dict.fromkeys(("value", "low", "high"), cell.kind)
+    kinds: dict[str, str] = dict.fromkeys(("value", "low", "high"), cell.kind)
     each = (
         f"SELECT {side}, run_id, began_at, left(git_commit, 9) AS git_commit, n, value, low, high FROM series"
         f" WHERE {cell.case} AND {cell.figures} ORDER BY side, began_at, run_id"

@@ -65,7 +65,7 @@ def draw(
     sides = find_sides(warehouse, base, candidate, all_runs=all_runs, notify=notes.append)
     smallest = "NULL" if floor is None else repr(floor)
     macro = f"comparisons({list_literal(sides[0].runs)}, {list_literal(sides[1].runs)}, floor := {smallest}::DOUBLE)"
-    known = [
+    known: list[str] = [
         name
         for (name,) in warehouse.rows(
             f"SELECT metric FROM {macro} WHERE metric IS NOT NULL GROUP BY metric"

@@ -96,9 +96,10 @@ def draw(
 
 def _stack(row: Row) -> Stack:
     schedule, model, whole = row["mean_schedule_ms"], row["mean_model_run_ms"], row["mean_step_ms"]
-    rest = None if whole is None else whole - (schedule or 0) - (model or 0)
-    if rest is not None and rest < ROUNDING * whole:
-        rest = 0.0
+    rest = None
+    if whole is not None:
+        rest = whole - (schedule or 0) - (model or 0)
+        rest = 0.0 if rest < ROUNDING * whole else rest
     share = "" if row["schedule_share"] is None else f"{row['schedule_share']:.1%} scheduling"
     rate = "" if row["tokens_per_second"] is None else f"{row['tokens_per_second']:,.0f} tokens/s"
     return Stack(

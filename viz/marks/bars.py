@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ...warehouse.console.tables import shorten, width
@@ -14,6 +13,7 @@ from ..style.labels import printable
 from ..style.plot_area import PlotArea, brief_rows, row_labels
 from ..style.terminal import coloured, pad
 from ..style.units import DisplayUnit, extent, format_number, log_ticks
+from .cached import cached_property
 from .legend import Legend
 
 WIDTH = 6.0  # inches

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ..output.figure import SIZE
@@ -11,6 +10,7 @@ from ..style.interaction import fade_others, params, tooltip
 from ..style.labels import printable
 from ..style.plot_area import PlotArea
 from ..style.units import DisplayUnit, extent
+from .cached import cached_property
 from .legend import Legend
 
 Y_TITLE = "share of samples at or below"

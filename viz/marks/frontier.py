@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ...warehouse.console.numbers import counted
@@ -10,6 +9,7 @@ from ..style.interaction import fade_others
 from ..style.labels import ems
 from ..style.plot_area import PlotArea
 from ..style.units import extent
+from .cached import cached_property
 from .lines import Lines
 
 _GREY = "#8a8a8a"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ...warehouse.console.tables import shorten, width
@@ -10,6 +9,7 @@ from ..style import terminal
 from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import labels, printable
 from ..style.plot_area import PlotArea, brief_rows, row_labels
+from .cached import cached_property
 
 WIDTH = 6.0  # inches
 _ROW, _FRAME, _LEGEND_ROW = 0.16, 1.2, 0.17  # inches

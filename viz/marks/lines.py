@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ...warehouse.console.numbers import counted
@@ -13,6 +12,7 @@ from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import labels, printable
 from ..style.plot_area import PlotArea
 from ..style.units import DisplayUnit, extent, format_number
+from .cached import cached_property
 from .legend import Legend
 from .nesting import find_nested, nested_widths
 from .overlays import FittedCurve, Level, curve_layers, level_layers

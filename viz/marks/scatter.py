@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ..bands import Band
@@ -17,6 +16,7 @@ from ..style.labels import printable
 from ..style.plot_area import PlotArea
 from ..style.value_axis import ValueAxis
 from . import cost_curves
+from .cached import cached_property
 from .legend import Legend
 from .overlays import band_layers
 from .shaded_cells import ShadedCell, picture

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ...warehouse.console.tables import shorten, width
@@ -11,6 +10,7 @@ from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import printable
 from ..style.plot_area import Labelling, PlotArea, brief_rows, row_labels
 from ..style.units import DisplayUnit, extent, format_number
+from .cached import cached_property
 
 WIDTH = 6.0  # inches
 _ROW, _FRAME, _LEGEND = 0.3, 1.4, 0.17  # inches

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -128,38 +129,47 @@ class Form(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
+    @abstractmethod
     def wanted_size(self) -> tuple[float, float] | None:
         """Inches the user wants."""
 
     @property
+    @abstractmethod
     def size(self) -> tuple[float, float]:
         """Inches it needs, whatever the user wants, below a title of HEADING_LINES lines."""
 
     @property
+    @abstractmethod
     def least(self) -> float:
         """The minimum height below the heading, points; 0 for none."""
 
     @property
+    @abstractmethod
     def fields(self) -> dict[str, list[Any]]:
         """Columns of the data by the names that the spec uses."""
 
     @property
+    @abstractmethod
     def drawn_fields(self) -> tuple[str, ...]:
         """Those that a still image needs."""
 
     @property
+    @abstractmethod
     def names(self) -> list[tuple[str, str]]:
         """The series that can be shown alone: full name, value in the data."""
 
+    @abstractmethod
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Vega-Lite without title, data and config, for a figure of that size; the title takes `head` points.
 
         Of a still image it has data where these are not all rows.
         """
 
+    @abstractmethod
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
         """The parts that do not fit into an image of that size."""
 
+    @abstractmethod
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """The same in characters, line by line."""
 

@@ -135,7 +135,7 @@ def _columns(warehouse: "Warehouse", first: int, block: Sequence[str]) -> "tuple
     keys = list(zip(*(table.column(name).to_pylist() for name in ("metric", "phase", "unit")), strict=True))
     labels = sorted(set(keys), key=str)
     places = {label: place for place, label in enumerate(labels)}
-    found = {
+    found: dict[str, NDArray[Any]] = {
         name: np.asarray(table.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
         for name in ("median", "median_low", "median_high", "n")
     }

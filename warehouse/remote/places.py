@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,12 +45,14 @@ class Place(Protocol):
 
     url: str
 
+    @abstractmethod
     def list(self, prefix: str, after: str = "") -> Iterator[Entry]:
         """Files below the folder `prefix`, by name; those that sort behind the name `after`."""
 
     def stat(self, name: str) -> Entry | None:
         """One file, or None if there is none by that name."""
 
+    @abstractmethod
     def read(self, name: str, last: int | None = None) -> bytes:
         """The content of a small file, or so many bytes of a file's end.
 
@@ -72,6 +75,7 @@ class Place(Protocol):
             DamagedFile: It is not what its name says, or another of a different size is here by that name.
         """
 
+    @abstractmethod
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file unless there is one by that name; of any number who try at once, one succeeds."""
 

@@ -32,8 +32,7 @@ def int8dynamic(module: Any, device: str) -> Any:
 
 def int4weightonly(module: Any, device: str) -> Any:
     """Weights of 4 bits: on a GPU packed for its kernel, which takes bfloat16 only; on the CPU widened before each product."""
-    from torchao import quantization
-
+    quantization: Any = importlib.import_module("torchao.quantization")  # versions differ
     if device.startswith("cuda"):
         return _quantized(
             module, quantization.Int4WeightOnlyConfig(GROUP, int4_packing_format="tile_packed_to_4d"), GROUP
@@ -47,8 +46,7 @@ def int4weightonly(module: Any, device: str) -> Any:
 
 def autoquant(module: Any, device: str) -> Any:
     """Each layer in the mode that torchao finds the fastest for it, at the first calls."""
-    import torchao
-
+    torchao: Any = importlib.import_module("torchao")  # newer versions have none
     return torchao.autoquant(module, error_on_unseen=False, set_inductor_config=False)
 
 
