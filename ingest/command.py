@@ -16,11 +16,12 @@ from ..warehouse.forward_pass import TIME_SPANS
 from ..warehouse.settings import setting
 from ..warehouse.store import Store
 from .facts import FACTS, parse_facts
-from .format import Format, Options, formats
+from .format import Format, Options
 from .load_notes import folded
 from .plan import Item, SourceOptions
 from .progress import IngestProgress
 from .readers.files import read_head
+from .registry import formats
 from .run import IngestReport
 from .run import ingest as ingest_files
 from .user_formats.mapped import MappedFormat

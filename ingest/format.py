@@ -1,11 +1,9 @@
 """The interface of a format: how a file is recognised by its content, and how its records become events.
 
-One module in `ingest/formats/` is one format; a package outside bench adds one through the entry point group
-`bench.formats`, whose value is a `Format` subclass. Nothing else needs to know.
+`registry.py` finds every format there is.
 """
 
 import functools
-import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -13,17 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ..warehouse.errors import BenchError, UnknownName
-
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     import duckdb
 
     from ..warehouse.events import RunRecord
     from ..warehouse.log import Batch
 
-ENTRY_POINTS = "bench.formats"
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 16 << 20  # a longer line is no record; it is also what DuckDB takes for one JSON object at most
 MAX_TEXT = 64 << 10  # characters of a reject that are kept
@@ -204,6 +197,7 @@ class Format(ABC):
     shapes: ClassVar[
         tuple[frozenset[str], ...]
     ] = ()  # paths of keys (`Head.paths`): a JSON file has all of one of these
+    of_project: bool = False  # whether a file of the project's own describes it, which counts before what bench has
     places: ClassVar[tuple[str, ...]] = ()  # patterns of paths below a folder where its files lie too
 
     @abstractmethod
@@ -253,62 +247,6 @@ class Format(ABC):
     def order(self, names: Iterable[str]) -> list[str]:
         """The order of the files of a result set."""
         return sorted(names)
-
-
-@functools.cache
-def formats() -> dict[str, Format]:
-    """Every format there is, by name.
-
-    Raises:
-        BenchError: A format of another package cannot be loaded, is not a format, or has the name of another.
-    """
-    import importlib.metadata
-
-    from . import formats as package
-
-    found: list[type[Format]] = []
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name.startswith("_"):  # parts that several formats share
-            continue
-        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
-        found += [
-            value
-            for value in vars(loaded).values()
-            if isinstance(value, type) and issubclass(value, Format) and value.__module__ == loaded.__name__
-        ]
-    found += [_of_others(entry) for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)]
-    named: dict[str, Format] = {}
-    for kind in sorted(found, key=lambda kind: kind.name):
-        if kind.name in named:
-            modules = f"{type(named[kind.name]).__module__} and {kind.__module__}"
-            raise BenchError(f"two formats are called {kind.name!r}, of {modules}. Uninstall the package of one.")
-        named[kind.name] = kind()
-    return named
-
-
-def _of_others(entry: "EntryPoint") -> type[Format]:
-    """The format another package offers."""
-    where = f"the format {entry.name!r} of {entry.dist.name if entry.dist else 'another package'} ({entry.value})"
-    try:
-        kind = entry.load()
-    except Exception as error:  # whatever a module of somebody else raises, its name must be in the message
-        raise BenchError(
-            f"{where} cannot be loaded: {type(error).__name__}: {error}. Mend that package, or uninstall it."
-        ) from error
-    if not (isinstance(kind, type) and issubclass(kind, Format) and isinstance(getattr(kind, "name", None), str)):
-        raise BenchError(f"{where} is not a subclass of bench.ingest.format.Format with a name.")
-    return kind
-
-
-def find_format(name: str) -> Format:
-    """The format of that name.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    if name not in formats():
-        raise UnknownName("format", name, formats(), cure=f"Formats: {', '.join(formats())}")
-    return formats()[name]
 
 
 def split_lines(block: bytes) -> list[bytes]:

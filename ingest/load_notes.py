@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..warehouse.console.numbers import counted
-from .format import Tally, formats
+from .format import Tally
 from .plan import NewPart
+from .registry import formats
 
 Fact = bool | float | str
 ALIKE = 0.05  # setups whose means differ by no larger share are the same

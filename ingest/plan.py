@@ -17,10 +17,11 @@ from pathlib import Path
 
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
-from .format import FOLDER, MAX_LINE_BYTES, Format, Head, find_format, formats
+from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
 from .readers.files import FileLocation, find_files, is_circle, left_below, read_head
 from .readers.unrecognised import READABLE, describe, is_begun_json
+from .registry import find_format, formats
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SHOWN = 10  # files that an error names
@@ -363,6 +364,7 @@ def _is_continued(row: IndexedSource, known: KnownSources) -> bool:
 
 def _recognise(head: Head) -> Format | None:
     found = [each for each in formats().values() if (each.unpacks or not head.packed) and each.recognise(head)]
+    found = [each for each in found if each.of_project] or found
     if len(found) > 1:
         names = " or ".join(each.name for each in found)
         raise BenchError(f"{head.path} may be {names}. Say which with --format.")

@@ -141,7 +141,8 @@ SETTINGS = {
         ),
         ProjectSetting(
             "mappings", "folder", None,
-            "Folder of mappings: `ingest --map @NAME` reads NAME.toml there. It is relative to this file.", _text,
+            "Folder of mappings: `ingest --map @NAME` reads NAME.toml there; one with `recognise` needs no `--map`. It is "
+            "relative to this file.", _text,
             "BENCH_MAPPINGS",
         ),
     )

@@ -1,4 +1,4 @@
-"""Summaries of HTTP load generators in JSON and CSV: k6, oha and Locust. None of them names what it measured but Locust."""
+"""Summaries of HTTP load generators in JSON and CSV: k6 and Locust. Only Locust names what it measured."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,6 @@ from typing import Any
 from ...warehouse.events import Instant
 from ..format import Head
 from ..readers.csv_rows import find_header
-from ..readers.declared import Declared, Quantity
 from ..readers.document import BadRecord, Object, lines_of
 from ..readers.json_format import LEADING, JsonFormat, ListFormat
 from ..readers.results import Results, Subject, number
@@ -96,28 +95,6 @@ def _of_k6(case: Subject, name: str, key: str, value: Any, unit: str | None) -> 
         case.metric(name, value, better="lower" if name == "http_req_failed" else None)
     else:  # count, passes, fails
         case.metric(name if key == "count" else f"{name}_{key}", value, "B" if is_data else "count")
-
-
-class Oha(Declared):
-    """A report of oha."""
-
-    name = "oha"
-    doc = "oha JSON"
-    becomes = "first bytes → ttfb; requestsPerSec → request_throughput"
-    holds = Object
-    shapes = (frozenset({"summary.requestsPerSec", "latencyPercentiles"}),)
-    values = {
-        "summary.average": Quantity("latency", "s", "mean"), "summary.fastest": Quantity("latency", "s", "min"),
-        "summary.slowest": Quantity("latency", "s", "max"),
-        "summary.requestsPerSec": Quantity("request_throughput", "requests/s"),
-        "summary.sizePerSec": Quantity("throughput", "B/s"), "summary.successRate": Quantity("success_rate", better="higher"),
-        "summary.total": Quantity("duration", "s", better=None), "summary.totalData": Quantity("read", "B"),
-    }  # fmt: skip
-    patterns = {
-        r"latencyPercentiles\.(.+)": Quantity("latency", "s", r"\1"), r"firstBytePercentiles\.(.+)": Quantity("ttfb", "s", r"\1"),
-        r"statusCodeDistribution\.(.+)": Quantity(r"status: \1", "count"),
-        r"(?s)errorDistribution\.(.+)": Quantity(r"error: \1", "count", better="lower"),
-    }  # fmt: skip
 
 
 class Locust(ListFormat):

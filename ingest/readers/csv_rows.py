@@ -10,6 +10,7 @@ from ...warehouse.log import Batch
 from ..format import MAX_TEXT, Part, Tally, as_text
 from .document import BadRecord, read_lines
 
+SEPARATORS = ",;\t|"
 LONGEST_RECORD = 100  # lines; an unclosed quote must not swallow the rest of a file
 LONGEST_BYTES = 1 << 20  # of a record
 NO_CSV = "not valid CSV"
@@ -94,6 +95,16 @@ def _row(line: int, data: bytes, separator: str) -> CsvRow:
 def reason_of(error: csv.Error) -> str:
     """Why a record is no CSV."""
     return LONE_CR if "new-line character" in str(error) else f"{NO_CSV}: {error}"
+
+
+def read_header(lines: Iterable[tuple[int, bytes]]) -> tuple[CsvRow | None, str]:
+    """The first row that is neither blank nor a comment, which names the columns, and what separates them."""
+    for number, line in lines:
+        text = as_text(line).removeprefix("\ufeff")
+        if text.strip() and not text.startswith("#"):
+            separator = max(SEPARATORS, key=text.count)
+            return next(rows([(number, line)], separator)), separator
+    return None, ","
 
 
 def find_header(lines: Iterable[tuple[int, str]], headers: Iterable[frozenset[str]]) -> CsvRow | None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PARQUET = b"PAR1"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-SEPARATORS = ",;\t|"
 BATCH = 4096  # rows of Parquet read at a time
 SHOWN = 20  # tables or sheets that a message names
 PEEK = 1000  # rows of JSON whose fields are the columns, unless one is looked for that they have not
@@ -97,13 +96,7 @@ def spare(cells: dict[str, Any], used: Iterable[str], prefix: str = "") -> Itera
 
 def _csv(part: Part) -> TableFile:
     """The first row that is neither blank nor a comment names the columns."""
-    header, separator = None, ","
-    for number, line in numbered_lines(part):
-        text = as_text(line).removeprefix("\ufeff")
-        if text.strip() and not text.startswith("#"):
-            separator = max(SEPARATORS, key=text.count)
-            header = next(csv_rows.rows([(number, line)], separator))
-            break
+    header, separator = csv_rows.read_header(numbered_lines(part))
     if header is None or header.problem:
         raise BadRecord(f"has no header: {header.problem}" if header else "has no header")
     _check_header(header.cells)

@@ -53,6 +53,7 @@ FIELDS = {
 }
 REPEATED = ("value", "parameters", "ignore")
 RESTS = ("parameters", "out")
+OF_FORMAT = {"recognise", "doc", "becomes", "lost"}  # keys of a file that make its mapping a format
 METRICS = {"ns": "latency", "ops/s": "throughput"}  # what a value is that has this unit and no name
 SUFFIXES = ("ns", "bytes", "%")  # units that may stand behind a number, as `unit_of` names them
 STATISTIC = re.compile(
@@ -170,13 +171,21 @@ def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
     texts = list(texts)
     _check_order([pair for text in texts if not text.startswith("@") for pair in _of_text(text)])
     pairs = [pair for text in texts for pair in (_of_file(text[1:]) if text.startswith("@") else _of_text(text))]
-    mapping = _build([*pairs, *_of_groups(groups, pairs)])
+    return _checked(_build([*pairs, *_of_groups(groups, pairs)]), ", or a group (?P<name>…)" if groups else "")
+
+
+def _checked(mapping: Mapping, group: str) -> Mapping:
+    """The mapping, if it says what is measured; `group` is a further way to say it."""
     if "name" not in mapping.fields:
-        group = ", or a group (?P<name>…)" if groups else ""
         raise BenchError(f"nothing says what is measured. Map name=COLUMN, or name:=TEXT for all rows{group}")
     if not mapping.values and "status" not in mapping.fields:
         raise BenchError("nothing is measured. Map value=COLUMN, or at least status=COLUMN")
     return mapping
+
+
+def mapping_of_document(document: dict[str, Any], name: str) -> Mapping:
+    """The mapping that a document of TOML is; `name` is its file's. Raises as `parse_mapping`."""
+    return _checked(_build(_of_document(document, name)), "")
 
 
 def terms_of(axes: Iterable[str], metrics: Iterable[str], ignored: Iterable[str]) -> list[str]:
@@ -229,15 +238,28 @@ def _check_order(pairs: Sequence[Pair]) -> None:
 
 def _of_file(name: str) -> Iterator[Pair]:
     """The same in TOML: a string is a column, {text = "…"} a text, a list several, [[value]] a value with what it is."""
+    return _of_document(read_toml(_mapping_file(name), name), name)
+
+
+def read_toml(path: Path, name: str) -> dict[str, Any]:
+    """The content of a mapping's file, which messages call `name`.
+
+    Raises:
+        BenchError: It cannot be read.
+    """
     try:
-        document = tomllib.loads(_mapping_file(name).read_text(encoding="utf-8-sig"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise BenchError(f"cannot read the mapping {name}: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BenchError(f"the mapping {name} is not valid TOML: {error}") from None
+
+
+def _of_document(document: dict[str, Any], name: str) -> Iterator[Pair]:
+    """What is said of all values comes before them; by what a file is recognised, and for people, is no part of it."""
     for key in sorted(
-        document, key=lambda key: key in (*REPEATED, "melt")
-    ):  # what is said of all values comes before them
+        document.keys() - OF_FORMAT, key=lambda key: (key in (*REPEATED, "melt"), list(document).index(key))
+    ):
         for value in document[key] if isinstance(document[key], list) else [document[key]]:
             if key in ("value", "melt") and isinstance(value, dict):
                 about = dict(value)

@@ -22,7 +22,7 @@ LOAD_JSON = "import json, sys; print(len(json.load(open(sys.argv[1]))['traceEven
 RECOGNISE = """
 import pathlib, sys, time
 from bench.ingest.readers.files import read_head
-from bench.ingest.format import formats
+from bench.ingest.registry import formats
 formats()
 began = time.perf_counter()
 found = 0

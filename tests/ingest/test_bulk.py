@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.ingest.format import formats
 from bench.ingest.readers import bulk
+from bench.ingest.registry import formats
 from bench.warehouse.events import CaseRecord, Timing
 from bench.warehouse.log import ROWS_TOGETHER, EventLog
 from bench.warehouse.store import Store

@@ -8,11 +8,12 @@ from typing import Any
 
 import duckdb
 import pytest
-from bench.ingest.format import Options, Part, find_format
+from bench.ingest.format import Options, Part
 from bench.ingest.readers import lazy_lists
 from bench.ingest.readers.document import BadRecord
 from bench.ingest.readers.json_format import UnlocatedRecords
 from bench.ingest.readers.lazy_lists import LongList, count_in, read_document, records_in
+from bench.ingest.registry import find_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

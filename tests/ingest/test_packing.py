@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from bench.ingest.format import find_format
 from bench.ingest.plan import SourceOptions
 from bench.ingest.readers import document, json_stream
 from bench.ingest.readers.packing import PackingError, unpacked
+from bench.ingest.registry import find_format
 from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from bench.ingest.format import find_format
-from bench.ingest.formats import bench_table
+from bench.ingest.registry import find_format
 from bench.ingest.run import ingest
+from bench.ingest.user_formats.format_files import MappedTable
 from bench.query.export.command import COLUMNS
 from bench.query.export.runs import ExportedRun, Omitted, label, read_run
 from bench.query.export.targets import TARGETS, text
@@ -367,7 +367,8 @@ def test_csv_is_a_row_a_sample_and_one_an_ending() -> None:
 
 def test_the_reader_knows_the_columns_that_are_written() -> None:
     """Two rooms say them, for neither may import the other."""
-    assert bench_table.COLUMNS == COLUMNS
+    kind = find_format("bench-table")
+    assert isinstance(kind, MappedTable) and kind.columns == set(COLUMNS) == kind.mapping.columns.keys()
 
 
 # -- the command

@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.ingest.format import Format, formats
+from bench.ingest.format import Format
 from bench.ingest.readers.document import MAX_DEPTH
 from bench.ingest.readers.files import read_head
 from bench.ingest.readers.unrecognised import describe
+from bench.ingest.registry import formats
 from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Metric, Timing

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
-from bench.ingest.format import Format, Options, Part, Tally, formats
+from bench.ingest.format import Format, Options, Part, Tally
 from bench.ingest.readers.files import read_head
+from bench.ingest.registry import formats
 from bench.warehouse.events import CaseRecord, Environment, Event, Instant, Metric, Outcome, Reject, RunRecord, Timing
 
 Kind = TypeVar("Kind", bound=Event)

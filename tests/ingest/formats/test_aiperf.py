@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from bench.ingest.format import find_format
+from bench.ingest.registry import find_format
 from bench.warehouse.events import CaseRecord, Metric
 
 from ..conftest import Load, Rows

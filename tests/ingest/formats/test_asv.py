@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.format import find_format
 from bench.ingest.readers.files import find_files
+from bench.ingest.registry import find_format
 from bench.warehouse.events import CaseRecord, Timing
 
 from .reading import Read, lay, read, read_file, recognised

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.format import find_format
+from bench.ingest.registry import find_format
 from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import Read, lay, read_file, recognised

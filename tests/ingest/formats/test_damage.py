@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from bench.ingest.format import find_format, formats
 from bench.ingest.readers import document
+from bench.ingest.registry import find_format, formats
 from bench.warehouse.events import Reject
 
 from ...exhaustive import in_parts

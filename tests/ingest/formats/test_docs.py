@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bench.ingest.format import FILE, Format, formats
+from bench.ingest.format import FILE, Format
 from bench.ingest.readers.document import Object
 from bench.ingest.readers.json_format import JsonFormat
 from bench.ingest.readers.results import Results
+from bench.ingest.registry import formats
 
 from .reading import lay, read_file
 

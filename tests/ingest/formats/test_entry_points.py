@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bench.ingest.format import find_format, formats
+from bench.ingest.registry import find_format, formats, formats_in
 from bench.warehouse.errors import BenchError
 
 from ..conftest import Load, Rows
@@ -48,10 +48,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         })  # fmt: skip
         monkeypatch.delitem(sys.modules, package, raising=False)
         importlib.invalidate_caches()
-        formats.cache_clear()
+        formats_in.cache_clear()
 
     yield add
-    formats.cache_clear()
+    formats_in.cache_clear()
 
 
 def test_a_format_of_another_package(install: Install, load: Load, tmp_path: Path) -> None:

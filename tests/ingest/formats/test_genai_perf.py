@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.format import find_format
+from bench.ingest.registry import find_format
 from bench.ingest.run import IngestReport
 from bench.warehouse.events import CaseRecord, Metric
 from hypothesis import given

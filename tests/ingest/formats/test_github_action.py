@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.format import find_format
+from bench.ingest.registry import find_format
 from bench.warehouse.events import Metric
 
 from .reading import Read, lay, read, read_file

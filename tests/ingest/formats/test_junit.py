@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bench.ingest.format import find_format
+from bench.ingest.registry import find_format
 from bench.warehouse.events import CaseRecord, Metric, Outcome, Timing
 
 from .reading import Read, read, read_file

@@ -5,9 +5,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from bench.ingest.format import find_format
 from bench.ingest.formats import nsight
 from bench.ingest.readers.sqlite_file import open_sqlite
+from bench.ingest.registry import find_format
 from bench.warehouse.events import CaseRecord, Metric, Timing
 
 from .reading import Read, lay, read, read_file, recognised

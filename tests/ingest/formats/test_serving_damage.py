@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.format import find_format
+from bench.ingest.registry import find_format
 
 from ...exhaustive import first_of
 from . import fuzz

@@ -8,9 +8,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from bench.ingest.format import formats
 from bench.ingest.readers.files import read_head
 from bench.ingest.readers.unrecognised import describe
+from bench.ingest.registry import formats
 from bench.warehouse.events import CaseRecord, Metric, Timing
 
 from .reading import lay, read, recognised

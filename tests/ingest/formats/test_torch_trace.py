@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.format import Part, formats
+from bench.ingest.format import Part
 from bench.ingest.formats import torch_trace
 from bench.ingest.readers import json_stream
+from bench.ingest.registry import formats
 from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import CaseRecord, MemorySample, Metric, Timing
