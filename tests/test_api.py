@@ -122,7 +122,7 @@ def test_a_comparison_carries_its_rows_and_its_result(store: OpenStore) -> None:
 
 
 def test_views_and_their_columns_are_values(store: OpenStore) -> None:
-    """What `bench views` lists and describes."""
+    """They are those that `bench views` lists and describes."""
     assert "speedups" in [row["name"] for row in store.views()]
     assert ("speedup", "DOUBLE") in [column[:2] for column in store.view("speedups").columns]
     with pytest.raises(UnknownName, match="Nearest: 'speedups'"):

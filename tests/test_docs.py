@@ -43,7 +43,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def test_the_index_names_every_page() -> None:
-    """What is not in it is not found."""
+    """Nobody finds a page that is not in it."""
     linked = {(DOCS / link.partition("#")[0]).resolve() for link in _LINK.findall((DOCS / "index.md").read_text())}
 
     assert {page for page in PAGES if page.name != "index.md"} <= linked

@@ -36,7 +36,7 @@ def dashboard(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tu
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_published_cell_comes_out_of_the_views(name: str, dashboard: tuple[Path, Path]) -> None:
-    """What the dashboard of that day published is what `bench ingest` and a SELECT give, cell by cell."""
+    """`bench ingest` and a SELECT give the dashboard of that day, cell by cell."""
     day, store = dashboard
     with (day / name).open() as file:
         published = {

@@ -95,7 +95,7 @@ def test_a_room_imports_only_from_floors_below() -> None:
 
 
 def test_no_room_starts_bench_to_reach_another() -> None:
-    """What a lower room needs of a higher one is handed to it; only `measure` starts processes, and those are workers."""
+    """A lower room is handed the functions of a higher one; only `measure` starts processes, and those are workers."""
     starts = {
         str(path.relative_to(ROOT))
         for name, path in modules().items()
@@ -244,6 +244,20 @@ def test_a_docstring_names_errors_that_exist() -> None:
         if error not in known and not hasattr(builtins, error)
     }
     assert not unknown
+
+
+def test_the_docstring_of_a_test_is_a_claim() -> None:
+    """It is a sentence with a subject: a relative clause such as "What …" claims nothing."""
+    vague = re.compile(r"(What|Whether|How|Why|Where)\b")
+    functions = [
+        (path, node)
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    ]
+
+    assert len(functions) > 2000
+    assert [f"{path.name}: {node.name}" for path, node in functions if vague.match(ast.get_docstring(node) or "")] == []
 
 
 def test_what_the_rules_find_is_there() -> None:

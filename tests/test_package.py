@@ -70,7 +70,7 @@ def _names(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def test_the_package_list_is_the_tree() -> None:
-    """What pyproject.toml installs is every folder with modules, and every file that is not a module."""
+    """pyproject.toml installs every folder with modules, and every file that is not a module."""
     said = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {path.parent.relative_to(ROOT) for path in modules()}
     assert set(said["packages"]) == {".".join(("bench", *folder.parts)) for folder in folders}

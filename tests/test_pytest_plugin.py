@@ -135,7 +135,7 @@ def test_only_tests_that_measure_can_be_run(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.exhaustive
 def test_a_wrong_answer_has_no_time(pytester: pytest.Pytester) -> None:
-    """What a test then finds wrong is fail_accuracy, and not among the results."""
+    """A result that the test then finds wrong is fail_accuracy, and not among the results."""
     pytester.makepyfile(test_a="def test_it(bench):\n    assert bench(len, [1]) == 2")
     done = session(pytester, "--bench")
 

@@ -217,7 +217,7 @@ def test_a_suite_of_tests_fails_where_it_became_slower(shell: Shell) -> None:
 
 
 def test_the_first_screen_is_short() -> None:
-    """What it is, one picture, three commands, how to install: within the first 45 lines of the README."""
+    """Purpose, one picture, three commands and the installation stand within the first 45 lines of the README."""
     first = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:45])
 
     assert all(each in first for each in ("![", "pip install", "bench ingest", "bench show", "bench compare", "FASTER"))

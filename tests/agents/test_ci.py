@@ -266,7 +266,7 @@ def test_a_bucket_is_copied_from_and_to_by_steps_of_their_own(checkout: Checkout
 
 @exhaustive
 def test_a_hostile_branch_is_a_label(checkout: Checkout, forge: Forge) -> None:
-    """Where each branch that is pushed is a series, its name may be anything that git allows."""
+    """A pushed branch is a series; its name may be anything that git allows."""
     done = github(checkout, forge, given={"github.ref_name": HOSTILE_BRANCH})
     again = github(checkout, forge, given={"github.ref_name": HOSTILE_BRANCH})
 
@@ -386,7 +386,7 @@ def test_the_page_leads_to_both() -> None:
 
 
 def test_the_job_of_a_user_has_ten_lines() -> None:
-    """What the page begins with, and it uses inputs that there are."""
+    """The page begins with it, and it uses inputs that exist."""
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
     block = page.partition("```yaml\n")[2].partition("```")[0]
     workflow = yaml.safe_load(block)

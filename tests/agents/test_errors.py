@@ -110,7 +110,7 @@ def test_a_bug_is_an_error_in_its_parts(
 def test_options_of_a_program_are_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What follows a script, or `--`, is not for bench."""
+    """Bench reads no option after a script, or after `--`."""
     monkeypatch.chdir(tmp_path)
     for words in (
         ["measure", "memory", "none.py", "--errors", "json"],

@@ -193,7 +193,7 @@ def test_what_is_unsure_is_never_called_faster(server: Any) -> None:
 
 
 def test_the_rows_of_a_verdict_have_its_numbers(server: Any) -> None:
-    """What is shown to be faster is said with its interval."""
+    """A row that is faster carries its interval."""
     (reply,) = asked(server, ("compare", {**SIDES, "where": {"name": ["alpha"]}}))
     (row,) = reply.fields["rows"]
 
@@ -412,7 +412,7 @@ def test_only_listed_commands_are_measured(measuring: tuple[Any, Store]) -> None
 
 
 def test_a_measurement_past_its_time_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it recorded is kept."""
+    """Its record is kept."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT / ".types"))
     opened = OpenStore(Store(tmp_path / ".bench").create(), sandbox=True)
     slow = "measure command -- sleep 60"

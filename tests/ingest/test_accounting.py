@@ -106,7 +106,7 @@ def counts(store: Store) -> list[tuple[int, ...]]:
 
 
 def test_a_reader_that_loses_a_line_is_an_error(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it forgets to count the line or what became of it; nothing of the file is loaded."""
+    """Such a reader forgets to count a line, or its outcome; nothing of the file is loaded."""
     path = profile(tmp_path / "x" / "prof", 5)
     read = SchedulerSteps.read
     for field in ("lines", "loaded"):

@@ -47,7 +47,7 @@ def test_the_summary_is_the_accounting(profiles: Path) -> None:
 
 
 def test_a_dry_run_shows_the_plan(profiles: Path) -> None:
-    """What would be loaded, and nothing written."""
+    """It lists the files that would be loaded, and writes nothing."""
     result = run(profiles / "a", "--dry-run", store=profiles / "store")
 
     assert "load" in result.stdout

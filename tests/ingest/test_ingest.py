@@ -125,7 +125,7 @@ def test_a_rewritten_file_is_a_run_of_its_own(load: Load, rows: Rows, profile: P
 
 @pytest.mark.exhaustive
 def test_a_file_added_later_joins_the_run(load: Load, rows: Rows, profile: Path) -> None:
-    """Where one file of a folder is known, the others belong to its run."""
+    """If one file of a folder is known, the others belong to its run."""
     load(profile)
     (profile / "p_1.jsonl").write_text(lines(step(5)))
 
@@ -314,7 +314,7 @@ def test_names_with_patterns_are_names(load: Load, rows: Rows, tmp_path: Path, m
 def test_an_error_in_the_middle_leaves_the_file_out(
     load: Load, rows: Rows, profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read before is kept whole, the file that failed is not there at all, and the next ingest loads it."""
+    """The files before it are kept whole, the file that failed is left out, and the next ingest loads it."""
     monkeypatch.setattr("bench.ingest.run.BATCH_BYTES", 1)
     monkeypatch.setattr("bench.ingest.run.THREADS", 1)
     from bench.ingest.formats import scheduler

@@ -318,7 +318,7 @@ def test_a_wrong_column_names_the_nearest(tmp_path: Path) -> None:
 
 
 def test_a_field_of_json_may_be_anywhere_or_only_in_failures(tmp_path: Path) -> None:
-    """What no row has is a mistake, but not of status and reason, which a good day does not say."""
+    """A field in no row is a mistake, except for status and reason, which a good day lacks."""
     lines = [{"m": "a", "v": 1}] * 2000
     lay(tmp_path, {"t.jsonl": "\n".join(map(json.dumps, [*lines, {"m": "a", "v": 1, "late": 2}]))})
 

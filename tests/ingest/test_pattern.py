@@ -88,7 +88,7 @@ def test_any_encoding(tmp_path: Path, data: bytes) -> None:
 
 
 def test_no_expression_hangs(tmp_path: Path) -> None:
-    """What takes a backtracking engine longer than the universe is old, this one reads in a moment."""
+    """A backtracking engine would take longer than the universe is old; this one takes a moment."""
     found = read(
         tmp_path, "a" * 100_000 + "!\nx took 1 s\n", r"(?P<name>(?:(?:a+)+|x)) took (?P<value>\d+)$| (?P<unit>s)$"
     )

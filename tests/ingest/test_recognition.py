@@ -144,7 +144,7 @@ def test_what_is_no_commit_is_none() -> None:
 
 
 def test_facts_that_files_lack_are_said_with_set(tmp_path: Path, rows: Rows) -> None:
-    """What a file says itself stays, and that is told."""
+    """A fact of the file itself stays, and a sentence says so."""
     lay(tmp_path, {"a/a.json": {"results": [{"command": "x", "mean": 1.0, "times": [1.0]}]},
                    "b/b.json": {"context": {"date": "2026-05-01T10:00:00Z", "num_cpus": 4, "git_commit": "fffffff"}, "benchmarks": []}})  # fmt: skip
     result = invoke(
@@ -309,7 +309,7 @@ def test_zero_in_all_statistics_is_missing() -> None:
 
 
 def test_each_request_has_its_time_per_output_token() -> None:
-    """What follows the first token over the tokens after it; none where there is one token, or the request failed."""
+    """It is the time after the first token over the tokens after it; one token, or a failed request, has none."""
     got = read("vllm", vllm(
         num_prompts=3, completed=2, input_lens=[4, 4, 4], output_lens=[3, 1, 5], ttfts=[0.25, 0.5, 0.5],
         itls=[[0.5, 0.25], [], [1.0]], errors=["", "", "why"],
@@ -355,7 +355,7 @@ def test_slices_of_time_are_samples_that_nobody_judges() -> None:
 
 
 def test_a_metric_of_test_infra_has_the_unit_it_says() -> None:
-    """Where its name has none in brackets."""
+    """A unit in brackets in its name counts first."""
     record = {
         "benchmark": {"name": "op"},
         "model": {"name": "add"},

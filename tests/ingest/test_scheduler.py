@@ -191,7 +191,7 @@ LOADED = [
 
 @pytest.mark.parametrize(("odd", "expected"), first_of(5, LOADED))
 def test_an_unusual_line_loads_exactly(tmp_path: Path, odd: str, expected: dict[str, Any]) -> None:
-    """What is JSON and fits its columns loads, in either way, and no digit is lost."""
+    """JSON that fits its columns loads, in either way, and loses no digit."""
     good = [json.dumps(step(index)) for index in range(3)]
     for data in (lines(good[0], good[1], odd, good[2]), lines(odd, good[0], good[1], good[2])):
         for bulk in (True, False):
@@ -260,7 +260,7 @@ RECORDS = st.fixed_dictionaries(
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(RECORDS, min_size=1))
 def test_values_come_back_bit_for_bit(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    """What a writer wrote with full precision is what the row says."""
+    """The row has every digit that the writer wrote."""
     chunks, rejects, _ = read(tmp_path, lines(*records).encode(), bulk=True)
 
     assert not rejects

@@ -163,7 +163,7 @@ def test_a_database_is_left_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_database_that_claims_more_than_it_has_room_for_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read before counts, and one reject says why the rest does not."""
+    """Rows before the end count, and one reject explains the rest."""
     path = results(tmp_path / "r.db")
     monkeypatch.setattr(sqlite_file, "ROW_BYTES", path.stat().st_size)
 
@@ -289,7 +289,7 @@ def test_days_may_be_counted_from_1904(tmp_path: Path) -> None:
 
 
 def test_a_broken_cell_is_a_reject_and_a_broken_sheet_ends(tmp_path: Path) -> None:
-    """What stands before it counts."""
+    """Rows before the break count."""
     rows: list[list[Any]] = [["model", "ms"], ["a", '<c t="s"><v>7</v></c>'], ["b", "<c><v>1e</v></c>"], ["c", 1]]
     text = sheet(rows).replace("</sheetData>", "<row></oops>")
 

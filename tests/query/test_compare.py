@@ -237,7 +237,7 @@ def test_what_a_killed_process_left_in_another_store_counts(tmp_path: Path) -> N
 
 @pytest.mark.exhaustive
 def test_a_file_that_grew_is_known_by_its_beginning(tmp_path: Path) -> None:
-    """What was loaded of it is its side, also while its writer is at work; other files beside it do no harm."""
+    """Its loaded part is its side, also while its writer is at work; other files beside it do no harm."""
     store = Store.find(tmp_path / "store")
     folders = [profile(tmp_path / name, factor) for name, factor in (("a", 1), ("b", 2))]
     texts = list(map(str, folders))
@@ -305,7 +305,7 @@ def test_what_matters_comes_first() -> None:
 
 
 def test_of_many_unsure_rows_the_largest_are_shown() -> None:
-    """What changed would scroll away; the rest is counted by reason, and --all shows it."""
+    """Changes would scroll away; the rest is counted by reason, and --all shows it."""
     warehouse = built(*RUNS, *measured("a", 1), *measured("b", 2))
     for number in range(12):
         warehouse.add(*measured("a", 1, f"n{number}"), *once("b", f"n{number}"))
@@ -436,7 +436,7 @@ def test_exit_codes_tell_worse_from_gone_from_unknown(events: list[Event], code:
 
 
 def test_environments_that_differ_are_said() -> None:
-    """What was not held constant may be the reason; the command line always differs."""
+    """A fact that was not held constant may be the reason; the command line always differs."""
     warehouse = built(
         *(run(f"{side}{i}", side, host=host, command=side) for side, host in (("a", "one"), ("b", "two")) for i in range(3)),
         *measured("a", 1), *measured("b", 1),

@@ -184,7 +184,7 @@ def test_a_bin_of_steps_is_named_with_a_hyphen(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.exhaustive
 def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
-    """What has no direction, too; and rows are chosen by metric, backend, model or any other column."""
+    """Metrics without a direction, too; rows are chosen by metric, backend, model or any other column."""
     lines = bench("main", "branch", "--all", "--backends", "eager").stdout.splitlines()
     assert len([line for line in lines if not line.startswith("  ")]) == 2 + 3 + 3  # each reason stands below its row
     assert sum("calls_captured" in line for line in lines) == 3
@@ -229,7 +229,7 @@ def test_a_ci_job_is_one_line(bench: Bench, arguments: tuple[str, ...], code: Ex
 def test_a_mistake_is_a_sentence(
     bench: Bench, arguments: tuple[str, ...], error: type[Exception], message: str
 ) -> None:
-    """What, where, and the nearest that would do."""
+    """It names the fault, its place and the nearest name that would do."""
     result = bench(*arguments)
 
     assert isinstance(result.exception, error)

@@ -153,7 +153,7 @@ def test_another_store_has_the_changes_after_a_sync(store: Store, tmp_path: Path
 
 @pytest.mark.exhaustive
 def test_compaction_changes_no_answer(store: Store) -> None:
-    """What is forgotten stays so, what is renamed and tagged too; a rebuild agrees, and a second one has nothing to do."""
+    """Forgotten runs, new names and tags stay; a rebuild agrees, and a second one has nothing to do."""
     change_all(store)
     before = contents(store)
     compact(store, below_bytes=MB, target_bytes=MB)
@@ -203,7 +203,7 @@ def test_a_drop_outlasts_a_remember_of_another_store(store: Store, tmp_path: Pat
 
 @pytest.mark.exhaustive
 def test_an_archive_takes_the_names_and_tags_of_its_runs_along(store: Store, tmp_path: Path) -> None:
-    """What is forgotten stays behind, and forgotten."""
+    """Forgotten runs stay behind, and forgotten."""
     target = Store.find(tmp_path / "archive")
     rename(store, ["aaaa-1"], "base")
     tag(store, ["aaaa-1"], {"a": "1"})

@@ -169,7 +169,7 @@ def test_a_measured_speedup_is_explained_with_the_latency(ask: Callable[..., Res
 
 
 def test_the_beginning_of_an_id_is_enough(ask: Callable[..., Result]) -> None:
-    """Where the name is not."""
+    """Several cases of one name have different ids."""
     case_id = rows(
         ask("sql", "SELECT case_id FROM cases WHERE name = 'mlp' AND backend = 'eager'", "--format", "csv").stdout
     )
@@ -185,7 +185,7 @@ def test_a_chart_is_explained_elsewhere(ask: Callable[..., Result], tmp_path: Pa
 
 
 def test_another_store_stands_in_the_command(recorded: Store, bench: Bench) -> None:
-    """What is printed can be pasted anywhere."""
+    """A printed command can be pasted anywhere."""
     printed = STATEMENT.findall(bench("explain", "mlp", "--backend", "eager", "--store", str(recorded.root)).stdout)
 
     assert shlex.split(printed[0])[-2:] == ["--store", str(recorded.root)]

@@ -161,7 +161,7 @@ def test_google_benchmark_compares_it() -> None:
 
 
 def test_hyperfine_has_exit_codes_for_failures() -> None:
-    """Where there are samples; a failure without any is counted."""
+    """Only cases with samples have a place; a failure without any is counted."""
     flaky, broken = case("flaky"), case("broken")
     built = warehouse(
         flaky, *latencies(flaky, 10**9, 2 * 10**9), outcome(flaky, "fail_to_run", exit_code=3, line=2), memory(flaky, 4096),

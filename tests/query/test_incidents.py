@@ -166,7 +166,7 @@ def test_the_costliest_is_first() -> None:
 
 
 def test_a_consequence_is_no_incident_of_its_own() -> None:
-    """What gets better because nothing runs stands beside what got worse."""
+    """Gains of a run in which nothing works stand beside its losses."""
     (incident,) = summed(
         moved("a", 40.0), moved("a", 0.5, metric="compression_ratio", better="higher", verdict="BETTER")
     )

@@ -249,7 +249,7 @@ def test_strict_wants_large_changes_to_be_certain() -> None:
     ],
 )  # fmt: skip
 def test_only_what_looks_worse_is_measured_again(row: dict[str, Any], expected: bool) -> None:
-    """What one run alone shows; what is unsure stays so, and good news need no confirming."""
+    """A finding of one run is measured again; what is unsure stays so, and good news need no confirming."""
     assert bool(doubtful([{**ROW, **row}])) == expected
 
 

@@ -153,7 +153,7 @@ def test_commands_functions_and_tests_are_measured_again_as_they_were(
 
 @pytest.mark.parametrize("name", ["a b", "a,b", "-x", "--models", "it's", "$(rm -rf .)", "ünïcode 模型"])
 def test_no_name_is_taken_for_something_else(name: str) -> None:
-    """What the option is given is what the command line reads back, beside another value."""
+    """The command line reads back the value that the option was given, beside another value."""
     read: list[tuple[str, ...]] = []
     command = Command(
         "c",

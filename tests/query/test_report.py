@@ -310,7 +310,7 @@ def test_what_changed_comes_first_and_what_is_cut_has_a_command() -> None:
 
 @pytest.mark.exhaustive
 def test_commands_of_a_report_of_some_suites_are_about_these() -> None:
-    """What a section cuts off is listed by a command that chooses as the report does, and that runs."""
+    """The command below a shortened section chooses as the report does, and runs."""
     many = tuple(f"model-{i:04}" for i in range(60))
     events = [event for number in range(4) for event in day(number, models=many)]
     events += [*day(4, models=many[::2], factor=1.3), *day(4, models=many[1::2])[1:]]

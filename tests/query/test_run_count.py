@@ -224,7 +224,7 @@ def test_latency_is_planned_for_unless_there_is_none() -> None:
 
 
 def test_the_plan_in_words() -> None:
-    """What half of the cases and nine of ten need and show, the time it takes, the false alarms, and what is left out."""
+    """It says what half of the cases and nine of ten need and show, the time it takes, the false alarms, and what is left out."""
     warehouse = Builder().add(*history(noisy(cases=10)), *history({"x": [10**9]}, "fresh"))
     found, strict = (effects(warehouse, DetectionGoal(effect=0.02, correction=name)) for name in ("none", "bonferroni"))
 

@@ -81,7 +81,7 @@ def test_one_or_two_outliers_are_taken_out_and_three_values_are_a_level() -> Non
 
 @pytest.mark.parametrize("rho", [0.0, 0.4, 0.8])
 def test_autocorrelation_is_told_and_counts_for_less(rho: float) -> None:
-    """What is new in each value; how much a mean of such values varies, by their covariance; which rho describes them."""
+    """Functions give the news in each value, the variance of a mean of such values, and the rho that describes them."""
     rng = np.random.default_rng(3)
     values = rng.standard_normal(3000)
     for i in range(1, 3000):

@@ -316,7 +316,7 @@ def test_few_samples_beside_many_are_no_more_than_likely(warehouse: Builder, sam
 
 
 def test_one_sample_a_run_on_both_sides_is_judged(warehouse: Builder) -> None:
-    """Where no run has more, the runs tell what a sample may be off."""
+    """If no run has more, the runs tell what a sample may be off."""
     for side, level in (("a", 100), ("b", 200)):
         for number in range(3):
             warehouse.add(run(f"{side}{number}"), *measured(f"{side}{number}", [level + number]))

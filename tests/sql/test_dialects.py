@@ -89,7 +89,7 @@ def test_a_name_brings_what_it_reads() -> None:
 
 
 def test_a_macro_comes_with_its_defaults_or_as_a_query_with_parameters() -> None:
-    """What must be given is a parameter; the rest is said."""
+    """A required argument is a parameter; a comment says the rest."""
     limits, sides = (
         next(iter(reversed(list(statements("spark", [name]))))) for name in ("flags", "environment_differences")
     )

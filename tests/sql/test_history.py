@@ -29,7 +29,7 @@ def test_the_last_k_runs_are_numbered_from_the_oldest(warehouse: Builder) -> Non
 
 
 def test_a_gap_is_a_row(warehouse: Builder) -> None:
-    """Where one suite did not run, its panel has a place without a number; the others' positions are the same."""
+    """If one suite did not run, its panel has a place without a number; the others' positions are the same."""
     for i, run_id in enumerate("abc"):
         warehouse.add(run(run_id, config="nightly", started_at=i), *report(run_id, 2.0))
     warehouse.add(*report("a", 3.0, "other"), *report("c", 5.0, "other"))

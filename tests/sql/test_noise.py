@@ -70,7 +70,7 @@ def test_noise_is_that_of_numpy(configs: list[dict[str, list[float | None]]]) ->
 
 
 def test_only_the_last_fifty_runs_count() -> None:
-    """What moved long ago says nothing of today's machine."""
+    """Older moves say nothing of today's machine."""
     values = {"a": [*([1.0, 9.0] * 20), *([5.0] * 51)]}
 
     assert recorded(values).rows(QUERY, ["a", "0"]) == [(50, 0.0, 0.0, 0.0)]

@@ -68,7 +68,7 @@ def test_headline_rank(warehouse: Builder) -> None:
 
 
 def test_all_cells(runs: Builder) -> None:
-    """What was measured and what scheduler steps took, in one relation."""
+    """Measured cells and those of scheduler steps stand in one relation."""
     runs.add(it := case("m", run="a1"), timing(it, 7))
     runs.add(source("steps_0.jsonl", run="b1"), chunk(1, run="b1", source_id="steps_0.jsonl", model_run_ms=3.0))
 
@@ -243,7 +243,7 @@ def test_a_run_is_compared_with_runs_of_its_host(runs: Builder) -> None:
 
 
 def test_failures(warehouse: Builder) -> None:
-    """What ended well is not here; what was measured before an interruption counts, so its row is not void."""
+    """Cases that ended well are left out; values before an interruption count, so its row is not void."""
     warehouse.add(run())
     for name, status in (("good", "ok"), ("killed", "interrupted"), ("big", "OOM")):
         warehouse.add(it := case(name), outcome(it, status))
@@ -479,7 +479,7 @@ def test_steps(warehouse: Builder) -> None:
     ],
 )
 def test_scalars(warehouse: Builder, call: str, value: object) -> None:
-    """What decides which rows a comparison shows, and how it names them."""
+    """They decide which rows a comparison shows, and how it names them."""
     assert warehouse.rows(f"SELECT {call}") == [(value,)]
 
 
@@ -678,7 +678,7 @@ def test_the_words_of_a_shift(warehouse: Builder) -> None:
 
 
 def test_run_flags(warehouse: Builder) -> None:
-    """What the workers of a run said is set in torch's compilers; a run that says nothing, or no JSON, has none."""
+    """Workers of a run report the settings of torch's compilers; a run without a report, or without JSON, has none."""
     one = case("m", "1", backend="inductor")
     flags = '{"dynamo.recompile_limit": "3"}'
     warehouse.add(

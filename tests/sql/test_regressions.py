@@ -137,7 +137,7 @@ def test_a_step_of_a_number_without_noise_stays_a_step(warehouse: Builder) -> No
 
 
 def test_the_reason_says_that_earlier_runs_differ_as_much(warehouse: Builder) -> None:
-    """Where that is why a change beyond the noise is UNSURE."""
+    """This makes a change beyond the noise UNSURE."""
     ids = record(warehouse, {"again": (*(5,) * 6, 6, *(5,) * 12, 6)})
 
     ((verdict, reason),) = warehouse.rows("SELECT verdict, reason FROM regressions(?::VARCHAR[])", [ids[-1:]])
@@ -195,7 +195,7 @@ def test_a_change_below_the_floor_is_none_however_certain(warehouse: Builder) ->
 
 
 def test_a_clock_that_ticks_coarsely_raises_no_alarm(warehouse: Builder) -> None:
-    """Where most values are equal, the few that are one tick off still tell the spread."""
+    """If most values are equal, the few that are one tick off still tell the spread."""
     ticks = [10] * 8 + [11] + [10] * 5 + [11] + [10] * 5 + [11]
     ids = record(warehouse, {"coarse": ticks})
 

@@ -119,7 +119,7 @@ def test_a_case_without_a_baseline_is_left_out(warehouse: Builder) -> None:
 
 
 def test_a_fast_wrong_answer_does_not_pass(warehouse: Builder) -> None:
-    """Where accuracy was judged it must pass, and a model without a judgement does not."""
+    """A judged accuracy must pass, and a model without a judgement does not."""
     warehouse.add(run(), *measured("right", 100, 50), *measured("wrong", 100, 50), *measured("unjudged", 100, 50))
     warehouse.add(outcome(pair("right")[1], "pass", kind="accuracy"))
     warehouse.add(outcome(pair("wrong")[1], "fail_accuracy", kind="accuracy"))

@@ -124,7 +124,7 @@ def test_two_profiles_compare_bin_by_bin(warehouse: Builder) -> None:
 def test_steps_with_other_tokens_are_no_slower_for_that_alone(
     warehouse: Builder, tokens: int, us: int, verdict: str
 ) -> None:
-    """Where a token costs 20 µs, 1.5 times the tokens take 1.5 times as long; three times as long is slower in any case."""
+    """At 20 µs a token, 1.5 times the tokens take 1.5 times as long; three times as long is slower in any case."""
     for side, size, cost in (("a", 1024, 20), ("b", tokens, us)):
         for number in range(3):
             run_id = f"{side}{number}"

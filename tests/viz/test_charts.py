@@ -137,7 +137,7 @@ def test_the_embedded_query_gives_what_is_drawn(name: str, of: str) -> None:
 
 @every_chart
 def test_configs_stand_in_the_order_of_their_numbers(name: str) -> None:
-    """Where no order was asked for: config-2 before config-10, in legends as on axes."""
+    """Without another order config-2 stands before config-10, in legends as on axes."""
     figure = figure_of(name, "many")
     for called in (
         [shown for shown, _ in figure.names],
@@ -159,7 +159,7 @@ def test_an_empty_store_is_told_how_to_fill_it(name: str) -> None:
 @every_chart
 @every_state
 def test_the_subtitle_counts_what_is_drawn(name: str, of: str) -> None:
-    """How many rows, steps, cases … stand behind the picture, and no more are drawn than there are."""
+    """It counts the rows, steps and cases behind the picture, and no more are drawn than there are."""
     figure = figure_of(name, of)
 
     assert re.search(r"\d|the only", " ".join(figure.spec(False)["title"]["subtitle"]))

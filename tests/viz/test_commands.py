@@ -209,7 +209,7 @@ def test_a_filter_is_switched_off_by_inf(store: Path, tmp_path: Path) -> None:
     ],
 )
 def test_errors_say_what_to_do(store: Path, arguments: list[str], error: type[BenchError], message: str) -> None:
-    """What is wrong and the cure, in one sentence."""
+    """One sentence names the fault and the cure."""
     with pytest.raises(error, match=message):
         invoke(store, *arguments)
 

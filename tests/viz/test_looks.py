@@ -27,7 +27,7 @@ def test_a_config_looks_the_same_in_whatever_order_it_is_named() -> None:
 
 
 def test_a_config_alone_looks_as_it_does_beside_another() -> None:
-    """Where two do not ask for the same colour, both keep their own."""
+    """If two do not ask for the same colour, both keep their own."""
     pairs = list(itertools.combinations(NAMES[:10], 2))
     alone = {name: palette.styles([name])[name] for name in NAMES}
     kept = [
@@ -103,7 +103,7 @@ def test_configs_of_a_store_look_the_same_whichever_of_them_are_drawn() -> None:
 
 
 def test_a_config_keeps_its_look_when_others_come() -> None:
-    """What a store holds already is settled."""
+    """The configs of a store keep their looks."""
     before = palette.styles(NAMES[:5], NAMES[:5])
 
     assert {name: palette.styles(NAMES[:12], NAMES[:12])[name] for name in NAMES[:5]} == before
@@ -117,7 +117,7 @@ def test_of_imports_that_say_no_time_the_one_loaded_first_is_the_oldest() -> Non
 
 
 def test_of_many_configs_no_two_of_a_chart_have_one_colour() -> None:
-    """Where a store has more than colours, a chart's own come first."""
+    """If a store has more configs than colours, a chart's own come first."""
     looks = palette.styles(NAMES[::4], NAMES)
 
     assert len({colour for colour, _ in looks.values()}) == len(NAMES[::4]) == 10
@@ -162,7 +162,7 @@ def test_long_names_leave_out_words_that_others_have_too() -> None:
 
 
 def test_words_that_names_share_are_cut_rather_than_what_tells_them_apart() -> None:
-    """Where whole words are too long for the room: the number stays, the word after it loses its end."""
+    """If whole words are too long for the room, the number stays, and the word after it loses its end."""
     names = [f"tokens-{256 * n}{end}" for n in range(1, 5) for end in ("", "-chunked")]
 
     assert list(labels.labels(names, 9).values())[:4] == ["…256", "…256-chu…", "…512", "…512-chu…"]

@@ -134,7 +134,7 @@ def test_no_rows_are_nothing_to_show() -> None:
 
 
 def test_a_subtitle_says_what_the_labels_leave_out() -> None:
-    """What all names begin and end with, once; nothing where labels are whole."""
+    """It gives the common beginning and end of all names once; nothing if labels are whole."""
     names = [
         f"some-organisation/meta-llama/Llama-3.1-{size}B-Instruct-quantized-int4-awq-group128" for size in (8, 70, 405)
     ]

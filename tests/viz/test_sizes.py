@@ -93,7 +93,7 @@ def test_panels_that_have_room_without_a_heading_say_so() -> None:
 
 
 def test_axes_of_crowded_panels_have_their_titles_above() -> None:
-    """Where one below the other would run into each other; labels of the shared axis stand once."""
+    """Titles one below the other would run into each other; labels of the shared axis stand once."""
     views = drawn("history", "few", metrics=ALL_METRICS, size=NARROW).spec(False)["concat"]
 
     assert [view["layer"][-1]["mark"]["text"] for view in views] == [

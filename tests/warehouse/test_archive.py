@@ -196,7 +196,7 @@ def test_what_went_comes_back(store: Store, target: Store, times: int) -> None:
 
 @exhaustive
 def test_later_dates_take_more(store: Store, target: Store) -> None:
-    """What was split may be split again, or go as a whole, also after it was compacted here and there."""
+    """A split run may be split again, or go as a whole, also after it was compacted here and there."""
     for number in range(2):
         write(store, f"mid-{number}", Instant(OCTOBER + 86_400_000_000 * (number + 1)))
     compact(store, below_bytes=MB, target_bytes=MB)
@@ -285,7 +285,7 @@ def test_killed_anywhere_nothing_is_lost_or_there_twice(
 def test_a_damaged_copy_is_noticed_before_anything_goes(
     store: Store, target: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the disk made of it is read back; the store is as it was."""
+    """The copy is read back from the disk; the store is as it was."""
     wanted = events(store)
 
     def spoil(source: Any, there: Any, *arguments: Any, **options: Any) -> None:

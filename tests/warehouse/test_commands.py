@@ -68,7 +68,7 @@ def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[...
 
 @pytest.mark.exhaustive
 def test_a_damaged_journal_is_named_until_somebody_deletes_it(store: Store, tell: Callable[..., Told]) -> None:
-    """What can be read is loaded, the file is kept as it is, and the exit code is 1."""
+    """Its readable part is loaded, the file is kept as it is, and the exit code is 1."""
     recorder = bench.run("a")
     for sample in range(20_000):
         recorder.case("c").timing(sample)
@@ -231,7 +231,7 @@ def test_a_closed_stream_is_the_null_device(closed: str, store: Store) -> None:
 def test_errors_are_sentences(
     arguments: list[str], code: int, says: str, store: Store, tell: Callable[..., Told]
 ) -> None:
-    """What is wrong and the nearest that is right, on stderr, with the exit code of usage."""
+    """They name the fault and the nearest right name, on stderr, with the exit code of usage."""
     Path("file").touch()
     told, out, err = tell(*arguments)
     assert (told, out) == (code, "")
@@ -315,7 +315,7 @@ def test_a_full_disk_is_no_bug(store: Store, tell: Callable[..., Told], monkeypa
     ],
 )
 def test_a_date_is_in_utc(text: str, means: str | None) -> None:
-    """What is none says how to write one, and no codes such as %Y."""
+    """The error for another text says how to write one, and has no codes such as %Y."""
     if means is None:
         with pytest.raises(click.BadParameter, match=r"is not a date. Write it as 2026-11-01 or"):
             Moment().convert(text, None, None)

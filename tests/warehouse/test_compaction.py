@@ -96,7 +96,7 @@ def test_a_second_time_there_is_nothing_to_do(store: Store) -> None:
 
 @pytest.mark.exhaustive
 def test_a_large_file_is_packed_if_it_was_not(store: Store) -> None:
-    """What was imported or sealed in large pieces takes half the room afterwards, and is left alone from then on."""
+    """Large pieces of an import or a seal take half the room afterwards, and are left alone from then on."""
     write(store, "large", 20_000)
     before = files(store)[0].size_bytes
     assert compact(store, below_bytes=1000, target_bytes=MB) == 2

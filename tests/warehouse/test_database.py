@@ -135,7 +135,7 @@ def test_a_load_takes_what_is_new_and_a_second_one_nothing(store: Store) -> None
 
 
 def test_loads_one_by_one_leave_one_row_a_run(store: Store) -> None:
-    """Where a load computes the rows of a whole config anew, those of the load before go."""
+    """If a load computes the rows of a whole config anew, those of the load before go."""
     for number in range(3):
         record(store, "a", number)
         load(store)

@@ -53,7 +53,7 @@ def test_sql_and_arrow_tell_the_same(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("version", sorted(path.name for path in DATA.glob("v*")))
 def test_files_of_every_released_version_are_read_for_ever(version: str, tmp_path: Path) -> None:
-    """What was written then is what one gets now, column by column."""
+    """Every column comes back as it was written then."""
     shutil.copytree(DATA / version / "events", tmp_path / "events")
     store = Store.find(tmp_path)
     loaded = load(store)

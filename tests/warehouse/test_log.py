@@ -313,7 +313,7 @@ def test_sealers_beside_openings_lose_nothing(store: Store, monkeypatch: pytest.
 
 
 def test_a_link_in_the_place_of_a_journal_is_not_followed(store: Store, tmp_path: Path) -> None:
-    """What it points to is no event of this store, and stays as it is."""
+    """Its target is no event of this store, and stays as it is."""
     victim = tmp_path / "victim"
     victim.write_text("mine")
     store.journals.mkdir(exist_ok=True)

@@ -183,7 +183,7 @@ def test_who_may_only_read_can_ask_what_nobody_has_loaded(store: Path, ask: Call
 def test_a_dead_journal_of_another_user_blocks_nobody(
     folder: str, mode: int, store: Path, ask: Callable[..., Told]
 ) -> None:
-    """What cannot be read, or not removed, is named; all else is loaded, and the events count once."""
+    """A file that cannot be read, or not removed, is named; all else is loaded, and the events count once."""
     ask(BERT, store, RECORD, "mine")
     ask(ANNA, store, RECORD, "hers")
     for path in (store / "journal").iterdir():

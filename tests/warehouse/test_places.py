@@ -183,7 +183,7 @@ def test_a_name_that_no_store_gives_is_said(url: str, server: ObjectServer) -> N
 
 
 def test_a_profile_that_gives_nothing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where the environment says which; it is not looked for elsewhere, which would take long."""
+    """The environment names it; a search elsewhere would take long."""
     pytest.importorskip("obstore")
     pytest.importorskip("boto3")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)

@@ -73,7 +73,7 @@ def test_every_event_reaches_the_warehouse_as_it_was(
 
 
 def test_a_run_in_brief(store: Store) -> None:
-    """What a measurement script records is what one can ask for."""
+    """All that a measurement script records can be asked for."""
     with bench.run("config", suite="s", store=store, tags={"who": "me"}) as run:
         case = run.case("matmul", batch_size=8, backend="eager", parameters={"n": 64})
         with case.time(loops=3):
@@ -442,7 +442,7 @@ def test_the_thread_that_syncs_keeps_no_run_alive(store: Store, monkeypatch: pyt
 
 
 def test_without_pyarrow_the_journal_stays_for_the_next_load(tmp_path: Path) -> None:
-    """Where no pyarrow is installed recording works, and a machine that has it seals the journal later."""
+    """Recording works without pyarrow, and a machine that has it seals the journal later."""
     script = (
         "import sys; sys.modules['pyarrow'] = sys.modules['duckdb'] = None\n"
         f"import bench\nwith bench.run('a', store={str(tmp_path / 's')!r}) as run: run.case('c').timing(1)"
@@ -566,7 +566,7 @@ def test_words_that_no_json_has_leave_the_store_readable(store: Store) -> None:
 
 
 def test_json_that_is_none_closes_no_store(store: Store) -> None:
-    """What an event called JSON and is none, as older versions wrote of a stray byte, is there as text."""
+    """Older versions wrote stray bytes as JSON: such an event is there as text."""
     with bench.run("any", store=store) as run:
         run.emit(events.ScheduleChunk(run_id=run.run_id, chunk_sizes=[1], extra=events.Json('{"v": "\\ud800"}')))
 

@@ -441,7 +441,7 @@ def test_only_files_of_the_log_are_taken_from_a_bucket(
 def test_a_damaged_file_of_the_bucket_is_named_and_the_rest_is_there(
     machine: Machine, url: str, server: ObjectServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Where it was recorded it is whole, and `verify` there tells."""
+    """The machine that recorded it has it whole, and `verify` there tells."""
     a = machine("a")
     record(a, "x", 1)
     record(a, "x", 2)

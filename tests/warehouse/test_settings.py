@@ -110,7 +110,7 @@ def test_a_store_of_the_project_holds_for_every_command(project: Path) -> None:
 
 
 def test_a_recorded_run_has_config_and_tags_of_the_project(project: Path) -> None:
-    """What the script says itself counts before them."""
+    """The script's own count before them."""
     (project / "pyproject.toml").write_text(EVERY)
     with bench.run(tags={"team": "own"}):
         pass

@@ -195,7 +195,7 @@ def test_a_damaged_merged_file_gives_way_to_what_it_stands_for(source: Store, ta
 
 
 def test_journals_of_the_dead_are_sealed_and_those_of_the_living_named(source: Store, target: Store) -> None:
-    """What a process recorded before it was killed is copied with the rest."""
+    """The events of a killed process are copied with the rest."""
     run = bench.run("x", store=source)
     run.case("c").timing(1)
     assert sync(source, target).notes == [f"1 journal is still written to in {source}, and not copied"]

@@ -121,7 +121,7 @@ def test_results_that_fit_no_parameters_are_rejects(entry: object, reason: str) 
 
 
 def test_no_field_is_dropped() -> None:
-    """What has no place is text of the case, or a tag of the run."""
+    """A field without a place becomes text of the case, or a tag of the run."""
     entry = {"result": 1, "stats": [{"q_25": 1, "n": 7}], "note": "x"}
     got = load(document({"time_a": entry}, params={**MACHINE, "compiler": "gcc"}, durations={"build": 2}))
 

@@ -57,7 +57,7 @@ GO = "goos: linux\nBenchmarkA-4 10 5.0 ns/op\nBenchmarkB-4 10 5.0 ns/op\nBenchma
 def test_a_process_fork_or_repetition_is_a_block(
     kind: str, content: object, metric: str, expected: list[tuple[int, int]]
 ) -> None:
-    """What was measured on its own has a number of its own; samples of one process share theirs."""
+    """Each independent measurement has its own number; samples of one process share theirs."""
     assert expected == blocks(read(kind, content), metric)
 
 

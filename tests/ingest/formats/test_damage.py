@@ -18,7 +18,7 @@ OWN_TESTS = {"scheduler", "dynamo-fpm", "aiperf"}
 
 
 def test_every_format_has_a_sample() -> None:
-    """What is not sampled is not tried."""
+    """A format without a sample would not be tried."""
     assert (
         set(SAMPLES | BINARY)
         == {name for name, kind in formats().items() if kind.__module__.startswith("bench.")} - OWN_TESTS

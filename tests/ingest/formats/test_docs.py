@@ -46,7 +46,7 @@ def test_a_declaration_breaks_no_table() -> None:
 
 
 def test_the_example_works(tmp_path: Path) -> None:
-    """What CONTRIBUTING.md tells authors of formats to write reads such a file."""
+    """The class of CONTRIBUTING.md reads such a file."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     example = textwrap.dedent(
         "    class Mine(" + text.partition("    class Mine(")[2].partition("\n\nA package of yours")[0]

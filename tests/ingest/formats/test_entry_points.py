@@ -65,7 +65,7 @@ def test_a_format_of_another_package(install: Install, load: Load, tmp_path: Pat
 
 
 def test_the_package_of_the_page(install: Install, load: Load, rows: Rows, tmp_path: Path) -> None:
-    """What CONTRIBUTING.md tells authors to write can be installed and loads, its imports included; tags are what is left."""
+    """The package of CONTRIBUTING.md can be installed and loads, its imports included; tags are the rest of the fields."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = page.partition("## A format in full")[2]
     code = textwrap.dedent(

@@ -110,7 +110,7 @@ def test_google_benchmark(ask: Ask, facts: Facts) -> None:
 
 
 def test_hyperfine(ask: Ask, facts: Facts) -> None:
-    """What it computed, and what its times give."""
+    """Its own statistics agree with those of its times."""
     for path, said in of(facts, "hyperfine"):
         assert said["results"] == one(ask("SELECT lines FROM source_files WHERE ends_with(path, ?)", path))
         for each in said["per"]:

@@ -97,7 +97,7 @@ def test_counters_and_labels_are_kept() -> None:
 
 
 def test_the_context_is_the_run() -> None:
-    """What varies (load, clock) is no part of the environment."""
+    """Varying facts (load, clock) are no part of the environment."""
     got = read("google-benchmark", document(entry()))
 
     (run,) = got.runs

@@ -106,7 +106,7 @@ def test_requests_are_samples() -> None:
 
 
 def test_a_request_as_version_0_7_writes_it() -> None:
-    """What has no column is kept: the delay of its dispatch, cached tokens, the rates; a request of one token has no tpot."""
+    """Fields without a column are kept: dispatch delay, cached tokens, rates; a request of one token has no tpot."""
     tokens = {f"{kind}_tokens": None for kind in ("image", "video", "audio", "cached")}
     said = {
         "type_": "generative_request_stats", "request_id": "0143bbb3", "response_id": "cmpl-aa5d", "request_args": "{}",
@@ -201,7 +201,7 @@ def test_no_key_is_stored() -> None:
     ids=["0.2", "0.4", "0.6"],
 )
 def test_models_and_strategies_of_all_versions(said: dict[str, Any]) -> None:
-    """Where they stand changed."""
+    """Versions keep them in different places."""
     (case,) = report(benchmark(**said)).of(CaseRecord)
 
     assert (case.name, json.loads(case.parameters or "")) == ("llama", {"strategy": "constant", "rate": 2.0})

@@ -37,7 +37,7 @@ def response(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_summary_is_a_case_of_its_model_and_load() -> None:
-    """What the user said of it is an axis; numbers may be texts."""
+    """The user's own metadata are axes; numbers may be texts."""
     got = read("llmperf", summary())
 
     (case,) = got.of(CaseRecord)

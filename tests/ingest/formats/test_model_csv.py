@@ -20,7 +20,7 @@ MACHINE = (
 
 
 def test_the_machine_is_an_environment() -> None:
-    """What has a column goes there, MB being 2^20; the rest is extra; the time is the run's."""
+    """A fact with a column goes there, MB being 2^20; the rest is extra; the time is the run's."""
     found = read(KIND, MACHINE, "env.csv")
 
     machine = found.environment

@@ -44,7 +44,7 @@ def test_spans_are_timings() -> None:
 
 
 def test_other_columns_stay_beside_the_span() -> None:
-    """What links it to others, among them; a mark has no duration, and is kept."""
+    """Links to other spans are among them; a mark has no duration, and is kept."""
     fields = [json.loads(m.original_value or "") for m in load(NSYS).of(Metric)]
 
     assert fields[0]["correlationId"] == 1

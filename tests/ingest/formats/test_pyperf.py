@@ -55,7 +55,7 @@ def test_warmups_and_calibration_are_no_samples() -> None:
 
 
 def test_the_machine_is_the_environment() -> None:
-    """What differs in every process stays with the case."""
+    """Facts that differ between processes stay with the case."""
     got = read("pyperf", document(BENCHMARK))
 
     assert (got.environment.cpu, got.environment.os, got.runs[0].host) == ("A CPU", "Linux", "box")

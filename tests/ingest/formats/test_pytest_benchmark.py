@@ -32,7 +32,7 @@ def document(*benchmarks: object, **fields: Any) -> dict[str, Any]:
 
 
 def test_data_are_timings_of_iterations_calls() -> None:
-    """What is written per call becomes the time of all calls of a round."""
+    """A time per call becomes the time of all calls of a round."""
     got = read("pytest-benchmark", document(benchmark(stats={**STATS, "data": [1e-6, 2e-6, 3e-6]})))
 
     assert got.samples() == [(10_000, 10), (20_000, 10), (30_000, 10)]

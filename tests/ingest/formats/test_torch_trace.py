@@ -208,7 +208,7 @@ def test_a_trace_that_was_cut_short() -> None:
 
 
 def test_a_packed_trace_that_was_cut_short() -> None:
-    """What could be unpacked loads."""
+    """The part that unpacks loads."""
     text = json.dumps(trace(*(span(f"k{n}", args={"x": f"{n * 7919:x}"}) for n in range(3000)))).encode()
     packed = gzip.compress(text)
     found = read(KIND, packed[: len(packed) // 2], "t.json.gz")

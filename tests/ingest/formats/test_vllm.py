@@ -89,7 +89,7 @@ def test_what_a_failed_request_measured_stands_apart() -> None:
 
 
 def test_a_benchmark_none_of_whose_requests_completed_failed() -> None:
-    """What it says of their latency, 0 ms, is kept as text, but is no metric."""
+    """Its latency of 0 ms is kept as text, and is no metric."""
     got = read("vllm", serving(completed=0, failed=2, mean_ttft_ms=0.0, output_throughput=0.0, p99_ttft_ms=0.0))
 
     assert got.outcomes() == [("fail_to_run", "2 of 2 requests failed")]

@@ -90,7 +90,7 @@ def test_a_killed_search_goes_on_with_nothing_measured_twice(planted: Planted, t
 
 
 def test_machines_that_share_a_search_do_not_measure_the_same(planted: Planted, tmp_path: Path) -> None:
-    """What one has claimed is left to it."""
+    """A commit that one has claimed is left to it."""
     store = Store(tmp_path / "s")
     claims = [ClaimFolder(Folder(store.root), "claims/f/bisect", name) for name in "ab"]
     assert claims[0].take("000000-0000")
@@ -181,7 +181,7 @@ def test_a_folder_without_a_repository_says_so(tmp_path: Path, monkeypatch: pyte
 
 
 def test_first_parents_only(planted: Planted) -> None:
-    """What a merge brought in counts as the merge; a search within it is told."""
+    """Commits of a branch count as its merge; a search within the merge is proposed."""
     git(planted.folder, "checkout", "-q", "-b", "side", "HEAD~1")
     for text in ("a", "b"):
         git(planted.folder, "commit", "-q", "--allow-empty", "-m", text)

@@ -275,7 +275,7 @@ def test_commands_around_the_runs(here: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_a_preparation_that_fails_ends_its_command(here: Path) -> None:
-    """What followed would not be what was asked for; it is cleaned up all the same."""
+    """Later samples would measure something else; the cleanup runs all the same."""
     result = measure(
         "--repeat", "2", "--prepare", "false", "--prepare", "true", "--cleanup", "touch cleaned", "sleep 0", "true"
     )

@@ -159,7 +159,7 @@ def span(name: str, start: float, end: float, device: str = "DeviceType.CUDA") -
 
 
 def test_the_times_of_kernels_add_up_to_the_time_in_which_any_ran() -> None:
-    """Where two streams overlap the common time counts once; what the host does is no kernel."""
+    """The common time of two streams counts once; work of the host is no kernel."""
     events = [
         span("gemm", 0, 40),
         span("copy", 30, 50),

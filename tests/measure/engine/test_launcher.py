@@ -39,7 +39,7 @@ def test_a_worker_reports_through_its_launcher(tmp_path: Path, workload: Any, co
 
 @pytest.mark.exhaustive
 def test_a_crash_behind_a_launcher_is_a_failure(tmp_path: Path, workload: Any) -> None:
-    """How the worker ended only the launcher knows; that it left no outcome is an outcome."""
+    """Only the launcher knows how the worker ended; a worker without an outcome has failed."""
     with recorder.run("t", store=tmp_path, source="measure") as run:
         settings = Settings(repeat=4, budget_s=0.3, launcher=f"{sys.executable} -c {CHILD!r}")
         failed = Runner(run, settings, program="fake_program:FakeProgram").measure([workload(candidate="segfault@1")])

@@ -72,7 +72,7 @@ def test_the_table_fills_as_a_worker_tells(terminal: Terminal, workload: Any) ->
 
 
 def test_a_row_names_its_revision(terminal: Terminal, workload: Any) -> None:
-    """Where several are measured in turn."""
+    """Several revisions are measured in turn."""
     table = LiveTable(terminal)
     for table.revision in ("base", "main"):
         table.begin(workload("eager", name="mlp"))
@@ -93,7 +93,7 @@ def test_a_side_that_has_ended_keeps_its_status(terminal: Terminal, workload: An
 
 
 def test_only_the_last_cases_are_shown_and_lines_are_cut(terminal: Terminal, workload: Any, monkeypatch: Any) -> None:
-    """What does not fit a terminal would tear the table apart; names cannot steer it."""
+    """Longer lines would tear the table apart; names cannot steer the terminal."""
     monkeypatch.setenv("COLUMNS", "40")
     table = LiveTable(terminal)
     for number in range(20):

@@ -184,7 +184,7 @@ def test_what_cannot_be_measured_is_said_before_anything_is(arguments: list[str]
     ],
 )  # fmt: skip
 def test_arguments_are_json_or_literals_or_text(text: str, value: Any) -> None:
-    """What JSON cannot hold stays text: the argument is recorded with the case."""
+    """A value that JSON cannot hold stays text: the argument is recorded with the case."""
     assert argument_of(text) == ("x", value)
 
 
@@ -226,7 +226,7 @@ def test_a_setup_makes_the_arguments() -> None:
 
 
 def test_an_async_setup_is_awaited_in_the_loop_of_the_calls() -> None:
-    """What it makes may belong to the loop, as a connection does; a setup that yields would be used up by one call."""
+    """Its result may belong to the loop, as a connection does; a setup that yields would be used up by one call."""
     assert program("make_later", n=7).prepare("bench_test_work:given_later")() is True
 
     with pytest.raises(TypeError, match="the setup yields: have it return the arguments"):

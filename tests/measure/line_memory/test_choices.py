@@ -70,7 +70,7 @@ def test_what_is_chosen_for_no_trace_is_an_error() -> None:
 
 
 def test_a_line_of_a_package_is_named_within_it() -> None:
-    """Where it is installed says nothing; what lies elsewhere keeps its path."""
+    """The place of its installation says nothing; other files keep their paths."""
     assert place("/usr/lib/python3/dist-packages/torch/nn/x.py", 3) == "torch/nn/x.py:3"
     assert place("models/net.py", 3) == "models/net.py:3"
 

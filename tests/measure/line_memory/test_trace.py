@@ -201,7 +201,7 @@ def test_recursion_opens_a_line_several_times(traced: Traced) -> None:
 
 
 def test_an_exception_closes_the_lines_it_leaves(traced: Traced) -> None:
-    """What comes after is charged to the handler."""
+    """Memory taken afterwards is charged to the handler."""
     lines = traced.run("catches")
 
     assert sizes(lines["fails()"]) == (1000, 1005, 1005, 0)
@@ -398,7 +398,7 @@ def test_a_ledger_with_no_room_counts_what_it_leaves_out(tmp_path: Path) -> None
 
 
 def test_half_a_record_of_a_killed_process_is_left_out(tmp_path: Path) -> None:
-    """What is whole is read."""
+    """Whole records are read."""
     memory = Memory()
     ledger, places = Ledger(tmp_path, 0, MemoryKind("fake"), memory.read), Places(tmp_path)
     lane = Lane(ledger)
@@ -419,7 +419,7 @@ def test_half_a_record_of_a_killed_process_is_left_out(tmp_path: Path) -> None:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TREES)
 def test_lines_that_are_only_hits_are_told_from_others(traced: Traced, tree: Any) -> None:
-    """What is counted is the same as where every line is looked at in full."""
+    """The counts equal those of a full look at every line."""
     in_full = Lane.line_at
 
     def never_settles(lane: Lane, *arguments: Any) -> bool:

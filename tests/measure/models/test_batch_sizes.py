@@ -46,7 +46,7 @@ def outcomes(store: Path) -> list[tuple[Any, ...]]:
 
 
 def test_a_size_is_found_by_workers_and_then_measured(tmp_path: Path, workload: Any) -> None:
-    """What does not fit is skipped with the reason, and no failure; what fits is measured by all backends."""
+    """A size that does not fit is skipped with the reason, and no failure; all backends measure the size that fits."""
     with recorder.run("t", store=tmp_path, source="measure") as run:
         runner = Runner(run, Settings(repeat=5, budget_s=0.1), program="fake_program:FakeProgram")
         plan = fitted([replace(workload(fits=512), batch_size=AUTO)], run, runner, lambda text: None)

@@ -146,7 +146,7 @@ def test_a_claim_that_is_held_is_touched(tmp_path: Path, plan: list[Workload], m
     else True, reason="this machine lets nobody make a namespace of processes",
 )  # fmt: skip
 def test_a_claim_from_a_real_namespace_of_processes(tmp_path: Path, plan: list[Workload]) -> None:
-    """What is process 2 there is none here, or another."""
+    """Process 2 of the namespace is another process here, or none."""
     script = """
 import os, sys
 from bench.measure.engine.claims import Holder

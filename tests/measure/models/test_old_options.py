@@ -43,7 +43,7 @@ def test_an_old_option_is_answered_with_todays(option: str, answer: str) -> None
 
 
 def test_every_answer_is_an_option_and_no_old_name_is_one() -> None:
-    """What is named must be there; what is there needs no answer."""
+    """A named option exists; an existing option needs no answer."""
     named = {
         word.strip(",:;")
         for text in TODAY.values()

@@ -171,7 +171,7 @@ def test_a_model_says_where_not_to_run_it() -> None:
 
 
 def test_sizes_that_a_model_does_not_take_are_said() -> None:
-    """Where others take them it is a note; where none does, an error before anything runs."""
+    """If others take them it is a note; if none does, an error before anything runs."""
 
     def ask(*models: str) -> Any:
         words = [

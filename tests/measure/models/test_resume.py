@@ -66,7 +66,7 @@ def test_what_is_known_is_left_out(measured: Any, workload: Any) -> None:
 
 
 def test_the_batch_size_that_was_found_is_not_looked_for_again(tmp_path: Path, workload: Any) -> None:
-    """What it measured is known, what it did not is left at that size and bounded; of several sizes the last found counts."""
+    """Measured cases are known, others stay at that size, bounded; of several sizes the last found counts."""
     store = Store(tmp_path)
     work, other = (replace(workload("eager", "a", name=name), batch_size=AUTO) for name in ("fake", "other"))
     for fits in (256, 512):

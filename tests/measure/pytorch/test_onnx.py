@@ -197,7 +197,7 @@ def test_a_real_session_computes_what_eager_does(name: str) -> None:
     ],
 )
 def test_real_exports_fail_in_their_ways(name: str, module: Any, way: str) -> None:
-    """What the installed torch raises is classified right."""
+    """Errors of the installed torch are classified right."""
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package)
 

@@ -39,7 +39,7 @@ def test_a_model_is_trained_by_two_processes(tmp_path: Path, kind: str) -> None:
 
 
 def test_the_others_are_told_before_the_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How often, once for all loops; then all meet."""
+    """They learn the number of calls once for all loops; then all meet."""
     said: list[object] = []
     monkeypatch.setattr("bench.measure.pytorch.ranks.barrier", lambda: said.append("barrier"))
     step = Together(lambda: said.append("step"), 3, lambda *words: said.append(words))

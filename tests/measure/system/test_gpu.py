@@ -105,7 +105,7 @@ def test_samples_of_a_gpu_are_long_and_of_equally_many_calls() -> None:
 
 
 def test_the_buffer_that_flushes_is_no_memory_of_the_call() -> None:
-    """Where peaks are read nothing is flushed."""
+    """Nothing is flushed while peaks are read."""
     cuda = FakeCuda(count=2)
     gpu = flushing(cuda)
 

@@ -107,7 +107,7 @@ def test_a_fixed_workload_repeats_within_a_thousandth() -> None:
 
 
 def test_the_kernel_s_count_repeats_within_a_thousandth() -> None:
-    """Where it counts; and ten times the work is about ten times as many."""
+    """Three counts of one sort agree; a machine without the counter skips this."""
     with launcher() as starter:
         try:
             with starter.counting("perf") as count:

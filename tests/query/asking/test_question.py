@@ -43,7 +43,7 @@ def test_an_option_that_is_declared_once_is_everywhere() -> None:
 
 
 def test_an_option_of_the_command_alone_is_no_argument() -> None:
-    """How the output looks concerns neither Python nor agents."""
+    """Neither Python nor agents choose how the output looks."""
     assert "loud" in {option.name for option in command_of(Wider).params}
     assert "loud" not in inspect.signature(ask(Wider)).parameters
     assert "loud" not in inspect.signature(tool(Wider, caveats.of_comparison)).parameters

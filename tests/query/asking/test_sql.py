@@ -64,7 +64,7 @@ def test_a_result_goes_to_a_file(bench: Bench, tmp_path: Path) -> None:
     ),
 )
 def test_an_error_is_a_sentence(bench: Bench, query: str, message: str) -> None:
-    """What DuckDB says, with our own names where one was mistaken, and no traceback."""
+    """It quotes DuckDB with our own names in place of mistaken ones, and has no traceback."""
     result = bench("sql", query)
 
     assert isinstance(result.exception, BenchError)

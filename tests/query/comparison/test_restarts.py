@@ -34,7 +34,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_logs_that_count_anew_are_named_with_the_command(tmp_path: Path) -> None:
-    """What it proposes loads them as runs, which decide."""
+    """The proposed command loads them as runs, which decide."""
     for name, factor in (("a b", 1.0), ("new", 1.06)):
         write_logs(tmp_path / name, factor, first_batches=(0, 0, 0, 0))
     said = compared("a b", "new")

@@ -250,7 +250,7 @@ def test_what_goes_with_a_value_is_no_other_case(tmp_path: Path) -> None:
 
 
 def test_what_is_the_same_on_some_case_stays(tmp_path: Path) -> None:
-    """Where a case has both values, the others are ADDED and REMOVED, as between runs."""
+    """If a case has both values, the others are ADDED and REMOVED, as between runs."""
     with run("main", store=tmp_path, run_id="main") as recorder:
         for backend, batch in (("a", 1), ("b", 1), ("b", 8)):
             recorder.case("mlp", backend=backend, batch_size=batch).timing(1_000_000)

@@ -123,7 +123,7 @@ def test_a_damaged_journal_of_a_process_that_died_is_told(store: Store, capfd: p
 
 
 def test_a_store_whose_only_run_is_being_recorded_says_so(store: Store) -> None:
-    """What can be asked of it is another command."""
+    """It names the command that can be asked meanwhile."""
     with bench.run("train", store=store) as run:
         run.case("loop").timing(1)
         with (

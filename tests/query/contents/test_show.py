@@ -92,7 +92,7 @@ def test_parameters_sort_by_the_size_of_their_numbers() -> None:
 
 
 def test_reasons_are_those_of_failures_and_rows_are_cases() -> None:
-    """Why measuring stopped, and what it says of itself, is told in other formats only."""
+    """Only other formats tell why measuring stopped, and what measuring says of itself."""
     own = case("net")
     filled = Builder().add(
         run(),
@@ -147,7 +147,7 @@ def test_what_is_not_there_is_said(arguments: dict[str, object], message: str) -
     ],
 )
 def test_the_metric_nearest_to_the_latency_stands_for_a_case(metrics: list[str], headline: str) -> None:
-    """Where there is no latency by samples (`_headline_rank`)."""
+    """A case without latency by samples has it (`_headline_rank`)."""
     own = case()
     better = {"throughput": "higher", "loss": None}
     numbers = [

@@ -253,7 +253,7 @@ def test_degenerate_data_never_crash(pattern: list[tuple[int, int, float]], coun
 
 
 def test_the_formula_of_the_file_is_the_prediction() -> None:
-    """What a simulator computes from the JSON alone, by the formula it carries, sharp knee or smooth."""
+    """A simulator computes it from the JSON alone, by the formula in it, sharp knee or smooth."""
     for costs in (SMOOTH, SHARP):
         model = model_of("A", *served(np.random.default_rng(9), 800, costs))
         told = json.loads(as_json([model]))

@@ -32,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def test_people_see_each_estimate_with_its_doubt(bench: Bench) -> None:
-    """What cannot be told is blank, with a status; the sentences account for every line and say why."""
+    """An unknown estimate is blank, with a status; the sentences account for every line and say why."""
     result = bench("--configs", "A", "decode")
 
     header, _, *lines = result.stdout.splitlines()
@@ -96,7 +96,7 @@ def test_a_config_nobody_has_names_the_nearest(bench: Bench) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_a_sentence(bench: Bench) -> None:
-    """What, and why."""
+    """It names the file and the reason."""
     error = bench("--configs", "A", "-o", "/nowhere/model.json").exception
 
     assert isinstance(error, BenchError) and "cannot write /nowhere/model.json" in str(error)

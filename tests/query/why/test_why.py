@@ -373,7 +373,7 @@ def test_the_command_prints_a_row_a_part(bench: Callable[..., Any]) -> None:
 
 
 def test_comparisons_name_the_next_question(bench: Callable[..., Any]) -> None:
-    """Where a changed case has parts."""
+    """A changed case with parts has one."""
     assert "\nwhy: bench why base candidate work:score\n" in bench("compare", "base", "candidate").stderr
 
 

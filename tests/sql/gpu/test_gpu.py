@@ -64,7 +64,7 @@ def test_throttled_samples_are_left_out_of_estimates_but_never_all(warehouse: Bu
 
 
 def test_the_conditions_of_a_case_are_those_of_its_steady_samples(warehouse: Builder) -> None:
-    """What the driver did not give is NULL; a case of a CPU has no row."""
+    """Values that the driver did not give are NULL; a case of a CPU has no row."""
     gpu, cpu = case("m", backend="eager", **AXES), case("n", backend="eager")
     warehouse.add(run(), gpu, cpu, timing(cpu, 5), timing(gpu, 5, throttled=None), timing(gpu, 6))
     for value in (1.0e9, 1.5e9, 1.7e9):

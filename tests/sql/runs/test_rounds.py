@@ -50,7 +50,7 @@ def test_what_bench_measures_again_begins_a_round(warehouse: Builder) -> None:
 
 
 def test_a_night_of_several_files_is_judged_whole(warehouse: Builder) -> None:
-    """What got slower in a file before the last is found, and no case of it is REMOVED; a shard that is missing is."""
+    """A slower case of an earlier file is found, and no case of it is REMOVED; a missing shard is."""
     for night in range(8):
         at = night * 1440
         _measured(warehouse, f"algo-{night}", at, "b0", "b1", "b2", value=(1.5 if night == 7 else 1) + night % 3 / 200)

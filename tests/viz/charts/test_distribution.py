@@ -66,7 +66,7 @@ def test_an_outlier_makes_the_axis_logarithmic() -> None:
 
 
 def test_backends_of_one_run_are_compared_too() -> None:
-    """What tells the series apart is what they are called by."""
+    """The axis in which the series differ names them."""
     builder = sampled(A=[1.0])
     eager = case("m", "A", backend="eager")
 

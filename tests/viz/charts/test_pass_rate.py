@@ -30,7 +30,7 @@ def cells(figure: Figure) -> list[tuple[Any, ...]]:
 
 
 def test_a_letter_says_what_the_colour_says() -> None:
-    """How the case ended, run by run; the case that passes least comes first."""
+    """It gives the outcome of the case, run by run; the case that passes least comes first."""
     builder = days({"a": "pass", "b": "OOM"}, {"a": "wrong", "b": "timeout"}, {"a": "pass", "b": "fail_to_run"})
 
     figure = draw(builder)

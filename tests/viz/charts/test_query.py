@@ -159,7 +159,7 @@ def test_names_are_found_as_sql_finds_them_and_told_where_wrong(empty: Warehouse
     ],
 )
 def test_errors_say_what_to_do(empty: Warehouse, query: str, message: str) -> None:
-    """What is wrong, in one sentence; nothing is left behind."""
+    """One sentence names the fault; nothing is left behind."""
     with pytest.raises(BenchError, match=message):
         draw(empty, query)
     assert not [name for (name,) in empty.rows("SELECT table_name FROM duckdb_tables() WHERE temporary")]

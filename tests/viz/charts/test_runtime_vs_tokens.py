@@ -147,7 +147,7 @@ def test_outliers_leave_the_bulk_its_room() -> None:
 
 
 def test_the_text_has_the_break_too() -> None:
-    """What is below it has four fifths of the lines: half of the height is two thirds of the way to the break."""
+    """The part below it has four fifths of the lines: half of the height is two thirds of the way to the break."""
     figure = draw(slow_and_fast(1), configs=["A"])
 
     assert re.findall(r"^ *([0-9.]+) ┤", figure.text(90, 20, False), re.MULTILINE) == ["150", "12.7", "0"]

@@ -31,7 +31,7 @@ FASTER, SLOWER, SAME = (
 
 
 def test_the_slowest_stand_first() -> None:
-    """What needs a look is seen first; a bar is full where its interval leaves 1 out."""
+    """A reader sees them first; a bar is full if its interval leaves 1 out."""
     figure = draw(models(("a", FASTER), ("b", SAME), ("c", SLOWER)))
 
     assert fields(figure, "row", "sure") == [("c", True), ("b", False), ("a", True)]

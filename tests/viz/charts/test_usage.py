@@ -129,7 +129,7 @@ def test_measured_cases_have_intervals() -> None:
 
 
 def test_relative_to_a_model_divides_at_the_same_sizes() -> None:
-    """What that model lacks cannot be divided, and is left out; the model itself is no line."""
+    """Sizes that this model lacks cannot be divided, and are left out; the model itself is no line."""
     figure = draw(imported(), relative_to="bert")
 
     assert fields(figure, "series", "x", "y") == [("gpt2 - bsz: 8", 32, 0.5)]

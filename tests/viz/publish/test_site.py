@@ -197,7 +197,7 @@ def test_a_metric_that_rises_from_zero_is_an_incident(tmp_path: Path) -> None:
 
 
 def test_an_incident_has_its_picture_and_commands(tmp_path: Path) -> None:
-    """What changed, since when, between which commits, with what repeats it."""
+    """It says what changed, since when, between which commits, and how to repeat it."""
     publish(Builder().add(*nights(30, slower_from=20)), tmp_path)
 
     page = (tmp_path / "index.html").read_text()

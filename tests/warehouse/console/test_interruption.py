@@ -75,7 +75,7 @@ def test_a_long_query_ends(query: str) -> None:
 
 
 def test_a_query_after_the_signal_is_left_alone() -> None:
-    """What cleans up after Ctrl-C may ask the warehouse. The second signal of `timeout` is no second Ctrl-C."""
+    """The cleanup after Ctrl-C may ask the warehouse. The second signal of `timeout` is no second Ctrl-C."""
     done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60)
 
     assert (done.stdout, done.stderr) == ("79999999800000000\n", "")

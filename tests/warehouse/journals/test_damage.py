@@ -309,7 +309,7 @@ def test_records_made_to_harm_cost_neither_memory_nor_time(kind: str, where: str
 @exhaustive
 @pytest.mark.parametrize("seed", range(4))
 def test_a_campaign_of_random_damages_is_never_silent(seed: int, journal_of: tuple[str, bytes], tmp_path: Path) -> None:
-    """What is missing is told, nothing is twice, and nothing that checksums hold for has changed."""
+    """Missing events are reported, nothing is twice, and nothing that checksums hold for has changed."""
     how, data = journal_of
     draw = random.Random(seed)
     kinds = [zeroed(64), zeroed(4096), flipped, cut, zeroed(1)]

@@ -343,7 +343,7 @@ def test_a_store_that_is_read_only_is_no_internal_error(
 
 
 def test_a_disk_with_room_again_takes_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What a full disk refused is an error; what comes after it has room again is recorded, and nothing is twice."""
+    """An event that a full disk refused is an error; later events are recorded once it has room again, and nothing is twice."""
     opened = Journal(tmp_path / "a.journal", HEADER)
     opened.add(timing(1))
     monkeypatch.setattr(
@@ -514,7 +514,7 @@ opened.close()
 @pytest.mark.parametrize(("each", "rounds"), sampled([(1000, 1), (15_000, 10)], (1000, 1)))
 @pytest.mark.parametrize("how", first_of(1, ["settrace", "setprofile", "conversion", "drain"]))
 def test_threads_that_anything_may_interrupt_lose_nothing(how: str, each: int, rounds: int, tmp_path: Path) -> None:
-    """Where a tracer, a profiler or a value's own conversion lets threads switch at any line, every event is there once."""
+    """A tracer, a profiler or a value's own conversion lets threads switch at any line: every event is there once."""
     for number in range(rounds):
         path = tmp_path / f"{number}.journal"
         subprocess.run([sys.executable, "-c", TRACED, how, str(path), str(each)], check=True)

@@ -119,7 +119,7 @@ def test_every_command_heals(store: Store, words: list[str]) -> None:
 
 
 def test_a_load_into_a_damaged_warehouse_builds_it_anew(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
-    """What is new joins what was there."""
+    """New events join the old ones."""
     bad_table(store, "cells")
     record(store, 3)
     load(store)
@@ -142,7 +142,7 @@ def test_temporary_tables_outlive_the_healing(store: Store) -> None:
 
 
 def test_rows_that_were_given_are_not_given_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a bad block comes late, an error says that the warehouse is whole again; the next question is answered."""
+    """If a bad block comes late, an error says that the warehouse is whole again; the next question is answered."""
     late = duckdb.Error("Corrupt database file: computed checksum 1 does not match stored checksum 2")
     before = store.database.stat().st_ino
     with pytest.raises(healing.DamagedWarehouse, match=r"is whole again.*ask again") as error, Warehouse.open(store):
