@@ -100,7 +100,7 @@ def _nullable(value: Schema) -> Schema:
 
 def _cost_models() -> Schema:
     """The object that `bench cost-model` writes, from the classes of the model."""
-    meanings = {name: column.meaning for name, column in sql.views()["step_cost_models"].columns.items()}
+    meanings = {name: column.meaning for name, column in sql.view("step_cost_models").columns.items()}
     model = _fields(CostModel, meanings)
     del model["properties"]["replicates"]
     model["required"].remove("replicates")

@@ -181,6 +181,8 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
 
     `place` is how the error calls the view, if a user does not know its name.
     """
+    if not values:
+        return
     known = [
         value
         for (value,) in warehouse.rows(f"SELECT DISTINCT {quote(column)}::VARCHAR FROM {view} ORDER BY 1")

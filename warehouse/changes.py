@@ -125,5 +125,5 @@ def changes_of(files: Iterable[LogFile]) -> "Iterator[duckdb.DuckDBPyConnection 
         source = f"read_parquet({path_list(paths)}, union_by_name = true)"
         connection.execute(f"CREATE TABLE run_changes AS SELECT DISTINCT {columns} FROM {source}")
         for name in ("forgotten_runs", "_run_labels"):
-            connection.execute(f"CREATE VIEW {name} AS {sql.views()[name].body}")
+            connection.execute(f"CREATE VIEW {name} AS {sql.view(name).body}")
         yield connection

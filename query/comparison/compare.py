@@ -88,14 +88,14 @@ def compare(
         shifts=[
             row
             for row in warehouse.dicts(
-                f"SELECT * FROM ({sql.views()['shared_shifts'].last_select})"
+                f"SELECT * FROM ({sql.view('shared_shifts').last_select})"
                 " WHERE _is_warm(phase) AND _is_headline(metric, better) ORDER BY metric <> 'latency', metric, phase"
             )
             if row["metric"] in asked.get("metric", [row["metric"]])
         ],
         means=warehouse.dicts(
             f"WITH headline_rows AS (FROM all_compared WHERE {found.kept.condition} AND {found.is_usual}) SELECT * FROM"
-            f" ({sql.views()['comparison_means'].last_select}) WHERE n > 1 ORDER BY {MEANS}",
+            f" ({sql.view('comparison_means').last_select}) WHERE n > 1 ORDER BY {MEANS}",
             found.kept.parameters,
         ),
         differences=[
@@ -142,7 +142,7 @@ def compared_rows(
             "across": across,
         },
     )  # fmt: skip
-    columns = list(sql.views()["comparisons"].columns)
+    columns = list(sql.view("comparisons").columns)
     warehouse.connection.execute(
         f"CREATE OR REPLACE TEMP VIEW all_compared AS SELECT {', '.join(columns)} FROM compared_cases"
     )
@@ -172,7 +172,7 @@ def _may_cross(rows: Sequence[Row]) -> bool:
 def _crossovers(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> list[Row]:
     """Those of the cases that were asked for, as far as the columns of a sweep tell, from the table of compared cases."""
     query = (
-        f"FROM ({sql.views()['crossovers'].after_first_step}) ORDER BY metric <> 'latency', metric, phase, suite, name, mode,"
+        f"FROM ({sql.view('crossovers').after_first_step}) ORDER BY metric <> 'latency', metric, phase, suite, name, mode,"
         " device, dtype, batch_size, sequence_length, parameters, backend, axis"
     )
     return [
@@ -186,6 +186,9 @@ def _crossovers(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> l
 
 def _machines(warehouse: "Warehouse", runs: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
     """The classes of machine of both sides, where they are of different ones."""
+    facts = "SELECT DISTINCT machine_id FROM _run_times WHERE list_contains(?::VARCHAR[], run_id)"
+    if len(warehouse.rows(facts, [[run for side in runs.values() for run in side]])) == 1:  # planning takes 20 ms
+        return None
     query = (
         "SELECT side.side, machines.machine FROM _comparison_sides($base::VARCHAR[], $candidate::VARCHAR[], 1) AS side"
         " JOIN machines ON side.run_id = machines.run_id WHERE is_other_machine ORDER BY ALL"

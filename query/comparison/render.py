@@ -51,11 +51,14 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
 
 def fold_processor_time(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rows without those of processor time that say of a case what its latency says, whose row then names both."""
-    latencies = {_of_calls(row): row for row in rows if row["metric"] and row["metric"].startswith("latency")}
+    processor = [row for row in rows if (row["metric"] or "").startswith("cpu_time")]
+    if not processor:
+        return [{**row} for row in rows]
+    latencies = {_of_calls(row): row for row in rows if (row["metric"] or "").startswith("latency")}
     alike = {}
-    for row in rows:
+    for row in processor:
         latency = latencies.get(_of_calls(row))
-        if latency and row["metric"] and row["metric"].startswith("cpu_time") and _is_within(row, latency):
+        if latency and _is_within(row, latency):
             alike[id(row)] = latency
     also = {id(latency) for latency in alike.values()}
     return [{**row, "also": "cpu_time"} if id(row) in also else {**row} for row in rows if id(row) not in alike]

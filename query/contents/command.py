@@ -16,7 +16,6 @@ from ...warehouse.console.options import notify
 from ...warehouse.store import Store
 from ..filters import asked_metrics
 from ..question import Asker, PeopleTable, Question, Reply, Where, command_of
-from .follow import follow
 from .results import SORTS, SPARE, RunResults, calls_of, heading, render, results
 from .training import training_sentences
 
@@ -83,6 +82,8 @@ class Show(Question[RunResults]):
         if not self.follows:
             Question.put(self, store, answer)
             return
+        from .follow import follow
+
         os.nice(MOST_NICE)  # where all processors are busy, those that record have them
         follow(store, answer)
 
@@ -102,7 +103,7 @@ class Show(Question[RunResults]):
         ]  # one that is meant by its id is alone
         calls, asked = calls_of(warehouse, named), asked_metrics(warehouse, self.metrics)
         found = results(warehouse, chosen, where, metrics=asked, sort=self.sort, limit=self.limit, calls=calls)
-        columns = [*(found.rows[0] if found.rows else sql.views()["case_results"].columns)]
+        columns = [*(found.rows[0] if found.rows else sql.view("case_results").columns)]
 
         def sentences() -> Iterator[str]:
             if not found.rows:

@@ -79,8 +79,8 @@ def results(
     """
     check_values(warehouse, "_all_cells", "metric", metrics, place="the store")
     for column in where or {}:
-        if column not in sql.views()["case_results"].columns:
-            raise UnknownName("column", column, sql.views()["case_results"].columns, where="case_results")
+        if column not in sql.view("case_results").columns:
+            raise UnknownName("column", column, sql.view("case_results").columns, where="case_results")
     kept = build_filter(warehouse, "case_results", where)
     key, down = (sort or "").removeprefix("-"), (sort or "").startswith("-")
     if key and key not in (*SORTS, *metrics):
@@ -120,6 +120,8 @@ def _add_metrics(
     warehouse: "Warehouse", runs: Mapping[str, Sequence[str]], rows: Sequence[Row], metrics: Sequence[str]
 ) -> dict[str, str | None]:
     """Give each row its median of each metric, the warm one of several phases, over the calls of its run; return their units."""
+    if not metrics:
+        return {}
     found = warehouse.rows(
         "SELECT run_id, case_id, metric, median, unit FROM _all_cells WHERE list_contains(?::VARCHAR[], run_id) AND"
         " list_contains(?::VARCHAR[], metric) ORDER BY _headline_rank(metric, phase, unit, better) DESC, phase, unit",

@@ -74,7 +74,7 @@ def register(
     if wanted is None or translate.TOUCHED in wanted:
         spark.sql(translate.translate(TOUCHED)).createOrReplaceTempView(translate.TOUCHED)
     for name in sql.in_order():
-        view = sql.tables().get(name) or sql.views()[name]
+        view = sql.tables().get(name) or sql.view(name)
         if (wanted is None or name in wanted) and not view.scalar and all(a.default for a in view.arguments or ()):
             query = view.query if view.arguments is None else f"FROM {name}()"
             frame = spark.sql(translate.translate(query))

@@ -65,7 +65,7 @@ def comparison_geomeans(
     means = (
         f"WITH headline_rows AS (FROM {compared} WHERE {chosen})"
         " SELECT metric, phase, suite, backend, ratio, n, total AS n_total"
-        f" FROM ({one_line(sql.views()['comparison_means'].last_select)}) ORDER BY ALL"
+        f" FROM ({one_line(sql.view('comparison_means').last_select)}) ORDER BY ALL"
     )
     cases = (
         "SELECT metric, phase, suite, backend, name, batch_size AS batch, sequence_length AS length, parameters, ratio,"

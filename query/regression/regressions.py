@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 LARGE = 0.2  # a change that a reader wants to know of, even if it is not certain
-COLUMNS = tuple(sql.views()["regression_findings"].columns)
+COLUMNS = tuple(sql.view("regression_findings").columns)
 UNCHANGED = ("SAME", "UNSURE")
 TOGETHER = (  # what cases that moved together have in common
     "finding", "config", "host", "machine", "suite", "mode", "device", "dtype", "backend", "metric", "phase", "verdict",

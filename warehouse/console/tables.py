@@ -13,6 +13,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -173,9 +174,12 @@ def _fold(widths: Sequence[int], room: int) -> tuple[list[int], int, list[slice]
     return fitted, room - len(INDENT), [slice(*ends) for ends in itertools.pairwise([*starts, None])]
 
 
+_NARROW = re.compile("[\x20-\u02ff\u2010-\u2027\u2190-\u22ff\u2500-\u257f]*")  # a column each: µ, –, …, −, ×, ─
+
+
 def width(text: str) -> int:
     """Columns a terminal needs for a text: two for wide East Asian characters, none for combining ones."""
-    if text.isascii():
+    if text.isascii() or _NARROW.fullmatch(text):
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 

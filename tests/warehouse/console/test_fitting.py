@@ -1,5 +1,7 @@
 """Tables that fit: what goes where there is no room, and what never does."""
 
+import unicodedata
+
 import click
 import pytest
 from bench.warehouse.console.fitting import fit, without_shared, write_fitted
@@ -121,3 +123,18 @@ def test_the_ending_of_the_output_chooses_the_format(words: list[str], expected:
         click.echo(fmt)
 
     assert CliRunner().invoke(command, words).output.strip() == expected
+
+
+def test_every_character_takes_the_columns_that_unicode_says() -> None:
+    """Also where no table is asked, because all characters of a text are narrow."""
+    said = {
+        chr(code): 0
+        if unicodedata.combining(chr(code))
+        else 2
+        if unicodedata.east_asian_width(chr(code)) in "WF"
+        else 1
+        for code in range(0x20, 0x30000)
+    }
+
+    assert {c for c, columns in said.items() if width(c) != columns} == set()
+    assert width("1.24x (95 % 1.19–1.30)") == 22 and width("µs 漢字…") == 8
