@@ -57,7 +57,9 @@ class Results:
         self.context: Any = None  # what the head of a document says that its records need
         self.batch = batch
         self._known = False
+        self.no_failures = False  # whether no record can say how a case ended, so that one ok is enough for each
         self._announced: set[tuple[str, str]] = set()
+        self._passed: set[tuple[str, str]] = set()
         self._pending: list[Iterable[Event] | Rows] = []  # of the record being read
         self._subjects: dict[str, Subject] = {}  # cases of the record being read
         self._homeless: list[Reject] = []  # that came before any run was described
@@ -118,12 +120,20 @@ class Results:
         rows = sum(map(self._give, self._pending))
         for subject in self._subjects.values():
             self._announced.add((self.run_id, subject.case_id))
-            if subject.is_measured and not subject.has_outcome:
+            if subject.is_measured and not subject.has_outcome and not self._is_said(subject):
                 rows += self._give([Outcome(status="ok", **subject.place())])
         here = (self.run_id, self._line)
         self._count(loaded=1, without_rows=int(not rows or here == self._last))
         if rows:
             self._last = here
+
+    def _is_said(self, subject: "Subject") -> bool:
+        """Return whether an earlier record has said that a case is ok, and none can say anything else."""
+        case = (self.run_id, subject.case_id)
+        is_said = self.no_failures and case in self._passed
+        if self.no_failures:
+            self._passed.add(case)
+        return is_said
 
     def _give(self, events: Iterable[Event] | Rows) -> int:
         """Add events to the batch; returns how many."""

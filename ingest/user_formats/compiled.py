@@ -99,6 +99,7 @@ class CompiledMapping:
             self._connection = connection
             self._numbers_so_far = SampleNumbers(connection)
             self._execute("CREATE TEMP TABLE announced (run_id VARCHAR, case_id VARCHAR)")
+            self._execute("CREATE TEMP TABLE passed (run_id VARCHAR, case_id VARCHAR)")
             if by_time:
                 self._reader.runs.starts = self._find_starts()
             self._parts_runs = self._mapping.parts_runs or len(self._reader.runs.starts) > 1
@@ -652,13 +653,36 @@ class CompiledMapping:
         self._add_metrics(totals.drop_columns(["recorded_at"]))
         fields = "FROM rows WHERE fields IS NOT NULL"
         self._add_rows(Metric, f"SELECT run_id, case_id, line, 'fields' AS metric, fields AS original_value {fields}")
-        self._add_rows(
-            Outcome,
-            f"""
-            SELECT run_id, case_id, line, coalesce(status, 'ok') AS status, CASE WHEN status IS NOT NULL THEN reason END AS reason
-            FROM rows WHERE (status IS NOT NULL OR {self._is_measured})
-        """,
+        if self._results.no_failures:
+            self._add_passed(collected)
+        else:
+            self._add_rows(
+                Outcome,
+                f"""
+                SELECT run_id, case_id, line, coalesce(status, 'ok') AS status,
+                    CASE WHEN status IS NOT NULL THEN reason END AS reason
+                FROM rows WHERE (status IS NOT NULL OR {self._is_measured})
+            """,
+            )
+
+    def _add_passed(self, collected: "OddEvents") -> None:
+        """Say of the cases that are new among the measured ones that they are ok, by the first of their rows."""
+        odd = [(*case, str(line)) for case, line in collected.passed.items()]
+        columns = zip(*odd, strict=True) if odd else ((), (), ())
+        self._register(
+            "odd_passed",
+            {name: list(texts) for name, texts in zip(("run_id", "case_id", "first"), columns, strict=True)},
         )
+        self._table("new_passed", f"""
+            SELECT run_id, case_id, min(line) AS line
+            FROM (SELECT run_id, case_id, line FROM rows WHERE {self._is_measured} AND {self._plain}
+                  UNION ALL SELECT run_id, case_id, CAST(first AS BIGINT) FROM odd_passed)
+            ANTI JOIN passed USING (run_id, case_id)
+            GROUP BY ALL
+        """)  # fmt: skip
+        found = self._connection.sql("SELECT *, 'ok' AS status FROM new_passed ORDER BY line").to_arrow_table()
+        self._add(Outcome, found)
+        self._execute("INSERT INTO passed SELECT run_id, case_id FROM new_passed")
 
     def _number(self, samples: "pa.Table", collected: "OddEvents") -> "np.ndarray[Any, Any]":
         """The numbers of samples within run, case, metric and phase; those of odd rows are added, numbered with them."""
@@ -698,6 +722,7 @@ class OddEvents:
     def __init__(self, reader: "RowReader") -> None:
         self.line = 0  # of the row that is being read
         self.cases: dict[tuple[str, str], CaseRecord] = {}
+        self.passed: dict[tuple[str, str], int] = {}  # cases that are ok, and the line that says it first
         self.taken: list[dict[str, Any]] = []  # cells of TAKEN
         self._reader = reader
         self._events: list[Event] = []
@@ -707,6 +732,8 @@ class OddEvents:
         """Keep an event."""
         if isinstance(event, CaseRecord):
             self.cases.setdefault((event.run_id, event.case_id), event)
+        elif isinstance(event, Outcome) and event.case_id is not None and self._reader.results.no_failures:
+            self.passed.setdefault((event.run_id, event.case_id), self.line)
         else:
             self._events.append(event)
 

@@ -102,6 +102,7 @@ def read_table(table: TableFile, mapping: Mapping, results: Results, *, by_time:
     """
     if table.note is not None:
         results.note(table.note)
+    results.no_failures = "status" not in mapping.fields
     reader = RowReader(with_columns(mapping, table.columns), results, is_ordered=table.kind in ORDERED)
     if reader.mapping.rest != "out":
         reader.sort_out(record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None)
