@@ -9,7 +9,6 @@ import contextlib
 import functools
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -85,16 +84,18 @@ def durations(kinds: Sequence[str], times: Sequence[int]) -> dict[str, int]:
     """The time of each phase, by the moments at which they begin and end; `times` has one before all of them.
 
     Phases lie in one another where an optimizer computes its own gradients, or a backward pass runs optimizers: the innermost
-    counts.
+    counts. A phase that was not is 0.
     """
-    found = Counter[str]()
+    found = dict.fromkeys(PHASES, 0)
     inside: list[str] = []
     between = 0  # time in no phase, that is of the forward pass if a backward pass comes next
-    for kind, began, ended in zip(kinds, times, times[1:], strict=False):
+    began = times[0]
+    for kind, ended in zip(kinds, times[1:], strict=False):
         if inside:
             found[inside[-1]] += ended - began
         else:
             between += ended - began
+        began = ended
         if kind == END:
             if inside:
                 inside.pop()
@@ -104,7 +105,7 @@ def durations(kinds: Sequence[str], times: Sequence[int]) -> dict[str, int]:
             between = 0
         inside.append(kind)
     found[OTHER] += between
-    return {phase: found[phase] for phase in PHASES if found[phase] > 0}
+    return found
 
 
 @functools.cache

@@ -201,7 +201,8 @@ class TrainingRecorder:
 
     def _phases(self, number: int, phase: str, times: dict[str, int]) -> None:
         for name, duration in times.items():
-            self._timing(METRICS[name], duration, phase, number)
+            if duration > 0:
+                self._timing(METRICS[name], duration, phase, number)
 
     def _take_passed(self, wait: bool) -> None:
         """Record the phases of steps that the GPU has passed; with `wait` those of all."""
