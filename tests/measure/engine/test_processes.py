@@ -67,10 +67,10 @@ def test_disturbed_blocks_are_left_out_while_a_quarter_is_undisturbed() -> None:
     assert ratio_of([*logs[:6], 0.0], [False, False, *[True] * 5]).n == 7, "two alone would have no interval"
 
 
-def work(name: str) -> Workload:
+def work(name: str, backends: tuple[str, ...] = ("m:one", "m:other")) -> Workload:
     return Workload(
         suite="function", name=name, target="", mode="", device="", dtype="", batch_size=0, sequence_length=None,
-        backends=("m:one", "m:other"), baseline="m:one",
+        backends=backends, baseline="m:one",
     )  # fmt: skip
 
 
@@ -96,3 +96,10 @@ def test_further_processes_measure_what_is_not_precise_yet() -> None:
     """Up to MOST in all, while the budget lasts."""
     assert list(chosen(5.0)) == ["scattered"] * (MOST - LEAST)
     assert list(chosen(10.0)) == []
+
+
+def test_what_stands_alone_is_measured_in_all_processes() -> None:
+    """Five that agree are of one memory layout by chance: in 3 of 10 pairs a second run was beyond the interval."""
+    runner = FoundSoFar({"alone": 0.0}, 5.0)
+    going = further([work("alone", ("m:one",))], runner, precision=0.01, budget_s=10.0)  # type: ignore[arg-type]
+    assert len(list(going)) == MOST - LEAST
