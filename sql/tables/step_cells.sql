@@ -3,9 +3,10 @@
 -- steps of a run, in the order of its files and lines, are cut into 32 contiguous stretches, and each stretch counts as one
 -- sample: the method of batch means (Law, Simulation Modeling and Analysis, 9.5; beyond some 30 stretches little is gained,
 -- Schmeiser, Operations Research 30, 1982). In a bin the sample is the median of its steps in the stretch, immune to
--- hiccups; over all steps it is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither. Token
--- counts of 2^53 and more, and negative ones, have no bin. Steps whose times span different things are different cases. A
--- capture that left steps out has no tokens_per_second.
+-- hiccups. Over all steps the value is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither; its
+-- error is that of a ratio of the stretches' totals (Cochran, Sampling Techniques, 6.4). Token counts of 2^53 and more, and
+-- negative ones, have no bin. Steps whose times span different things are different cases. A capture that left steps out has no
+-- tokens_per_second.
 --
 -- axes: run
 -- case_id          VARCHAR  Hash of suite, name and bin: the same in every run.
@@ -20,21 +21,21 @@
 -- sequence_length  BIGINT   NULL.
 -- parameters       JSON     {"tokens": "512–1023"}, or {"tokens": "all"}; with "span" where its writer says what the times span.
 -- metric           VARCHAR  model_run, schedule or step (what its writer says, else both together), as time of one step;
---                           with '_mean' over all steps, and tokens_per_second, the tokens of a stretch / the time of its
---                           steps. In a bin that would mostly tell where in the bin the steps lie.
+--                           with '_mean' over all steps, and tokens_per_second, their tokens / their time. In a bin that
+--                           would mostly tell where in the bin the steps lie.
 -- phase            VARCHAR  'steady'.
 -- unit             VARCHAR  ns, or tokens/s.
 -- better           VARCHAR  'lower' for times, 'higher' for tokens/s.
 -- n                BIGINT   Stretches that have such steps, 32 at most.
 -- minimum          DOUBLE   Smallest of their values.
 -- q1               DOUBLE   First quartile.
--- median           DOUBLE   Median.
+-- median           DOUBLE   Median; over all steps their mean, or all tokens / all time.
 -- q3               DOUBLE   Third quartile.
 -- maximum          DOUBLE   Largest.
 -- mean             DOUBLE   Arithmetic mean.
 -- stdev            DOUBLE   Standard deviation (n - 1); NULL for one stretch.
--- median_low       DOUBLE   Lower end of the distribution-free 95 % interval of the median over stretches, as in `cells`;
---                           NULL for fewer than 6.
+-- median_low       DOUBLE   Lower end of its 95 % interval: distribution-free over stretches, as in `cells`; over all steps by
+--                           Student's t, of the logarithm. NULL for fewer than 6 stretches.
 -- median_high      DOUBLE   Upper end.
 -- tokens           DOUBLE   Median, over the stretches, of the median tokens of the bin's steps; NULL over all steps.
 WITH
@@ -82,43 +83,61 @@ stretches AS (
 ),
 of_all AS (
     SELECT
-        run_id, time_span, bool_or(is_sampled) AS is_sampled, sum(model_runs)::DOUBLE / sum(n_model_run) AS model_run,
-        sum(schedules)::DOUBLE / sum(n_schedule) AS schedule,
-        sum(steps)::DOUBLE / sum(n_step) AS step, sum(tokens) FILTER (least >= 0)::DOUBLE AS tokens, sum(busy)::DOUBLE AS busy
+        run_id, stretch, time_span, bool_or(is_sampled) AS is_sampled, sum(model_runs)::DOUBLE AS model_run,
+        sum(n_model_run)::DOUBLE AS n_model_run, sum(schedules)::DOUBLE AS schedule, sum(n_schedule)::DOUBLE AS n_schedule,
+        sum(steps)::DOUBLE AS step, sum(n_step)::DOUBLE AS n_step,
+        sum(tokens) FILTER (least >= 0)::DOUBLE AS tokens, sum(busy)::DOUBLE AS busy
     FROM stretches
     GROUP BY run_id, stretch, time_span
 ),
 samples AS (
     SELECT
-        run_id, time_span, _token_bin_name(least) AS tokens, size,
+        run_id, stretch, time_span, _token_bin_name(least) AS tokens, size,
         unnest([
-            {'metric': 'model_run', 'value': model_run}, {'metric': 'schedule', 'value': schedule},
-            {'metric': 'step', 'value': step}
+            {'metric': 'model_run', 'total': model_run, 'weight': 1.0::DOUBLE},
+            {'metric': 'schedule', 'total': schedule, 'weight': 1.0::DOUBLE},
+            {'metric': 'step', 'total': step, 'weight': 1.0::DOUBLE}
         ]) AS sample
     FROM stretches
     WHERE least IS NOT NULL
     UNION ALL
     SELECT
-        run_id, time_span, 'all', NULL,
+        run_id, stretch, time_span, 'all', NULL,
         unnest([
-            {'metric': 'model_run_mean', 'value': model_run}, {'metric': 'schedule_mean', 'value': schedule},
-            {'metric': 'step_mean', 'value': step},
-            {'metric': 'tokens_per_second', 'value': CASE WHEN NOT is_sampled THEN 1e9 * tokens / busy END}
+            {'metric': 'model_run_mean', 'total': model_run, 'weight': n_model_run},
+            {'metric': 'schedule_mean', 'total': schedule, 'weight': n_schedule},
+            {'metric': 'step_mean', 'total': step, 'weight': n_step},
+            {'metric': 'tokens_per_second', 'total': CASE WHEN NOT is_sampled THEN 1e9 * tokens END, 'weight': busy}
         ]) AS sample
     FROM of_all
 ),
 sorted AS (
-    SELECT run_id, time_span, tokens, sample.metric AS metric, list_sort(list(sample.value)) AS x,
-        median(size) AS size
+    SELECT
+        run_id, time_span, tokens, sample.metric AS metric, list_sort(list(sample.total / sample.weight)) AS x,
+        median(size) AS size,
+        list(sample ORDER BY stretch) FILTER (tokens = 'all') AS parts
     FROM samples
-    WHERE sample.value IS NOT NULL
+    WHERE sample.total IS NOT NULL AND sample.weight > 0
     GROUP BY ALL
+),
+means AS (
+    SELECT
+        *, list_avg(list_transform(parts, lambda part: part.total)) / list_avg(list_transform(parts, lambda part: part.weight))
+            AS mean_of_all
+    FROM sorted
+),
+errors AS (
+    SELECT
+        *, sqrt(list_avg(list_transform(parts, lambda part: pow(part.total / mean_of_all - part.weight, 2))) / (len(x) - 1))
+            / list_avg(list_transform(parts, lambda part: part.weight)) AS error
+    FROM means
 ),
 ranked AS (
     SELECT
         *, len(x) AS n,
-        CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
-    FROM sorted
+        CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k,
+        CASE WHEN len(x) >= 6 THEN exp(_t975(len(x) - 1) * error) END AS factor
+    FROM errors
 )
 
 SELECT
@@ -132,13 +151,13 @@ SELECT
     n,
     x[1] AS minimum,
     list_aggregate(x, 'quantile_cont', 0.25) AS q1,
-    list_aggregate(x, 'quantile_cont', 0.5) AS median,
+    coalesce(mean_of_all, list_aggregate(x, 'quantile_cont', 0.5)) AS median,
     list_aggregate(x, 'quantile_cont', 0.75) AS q3,
     x[n] AS maximum,
     list_avg(x) AS mean,
     list_stddev_samp(x) AS stdev,
-    x[k] AS median_low,
-    x[n + 1 - k] AS median_high,
+    coalesce(mean_of_all / factor, x[k]) AS median_low,
+    _finite(coalesce(mean_of_all * factor, x[n + 1 - k])) AS median_high,
     size AS tokens
 FROM ranked
 JOIN _touched USING (run_id)

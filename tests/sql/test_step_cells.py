@@ -69,6 +69,28 @@ def test_over_all_steps_means_are_taken(warehouse: Builder) -> None:
     ]  # fmt: skip
 
 
+def test_a_mean_is_that_of_all_steps(warehouse: Builder) -> None:
+    """One long prefill of 64 steps counts with its time: the value is total / steps, tokens / time; its stretch is in doubt."""
+    warehouse.add(
+        run(),
+        *(
+            chunk(i + 1, [1000 if i == 40 else 1], model_run_ms=650.0 if i == 40 else 10.0, schedule_ms=0.0)
+            for i in range(64)
+        ),
+    )
+
+    query = "SELECT median, median_low, median_high FROM step_cells WHERE metric = $metric"
+    ((mean, low, high),) = warehouse.rows(query, {"metric": "model_run_mean"})
+    ((rate, slowest, fastest),) = warehouse.rows(query, {"metric": "tokens_per_second"})
+    assert mean == pytest.approx(1e6 * (63 * 10 + 650) / 64) and rate == pytest.approx(1063 / 1.28)
+    # the totals of the stretches around the mean, of which one differs by 620 ms: Student's t of 31 degrees
+    rest, apart = 20.0 - 40.0, 660.0 - 40.0
+    error = np.sqrt(32 / 31 * (31 * rest**2 + apart**2)) / 64
+    factor = np.exp(2.0395134 * error / 20.0)
+    assert (low, high) == pytest.approx((mean / factor, mean * factor), rel=1e-4)
+    assert slowest < rate < fastest
+
+
 def test_files_follow_each_other_by_number(warehouse: Builder) -> None:
     """profile_2 before profile_10: 32 files of one step each are 32 stretches in that order."""
     warehouse.add(run(), *(source(f"profile_{i}.jsonl", 2) for i in range(16)))
