@@ -1,9 +1,12 @@
 """A model of a suite: what to build, its default sizes, where it is not to be run, and where otherwise than asked."""
 
+import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from ...warehouse.errors import BenchError
 
 ACCURACY = "accuracy"  # a word of skips: not to be judged, only timed
 ABSENT = "absent"  # the condition of a skip that nothing lifts: what the model needs is not installed
@@ -46,6 +49,25 @@ class Model:
             if set(condition.split()) <= set(axes):
                 found |= values
         return found
+
+
+def imported(name: str) -> Any:
+    """A package that builds on torchvision.
+
+    Raises:
+        BenchError: The torchvision here was built for another torch.
+    """
+    try:
+        return importlib.import_module(name)
+    except RuntimeError as error:
+        if "operator torchvision::" not in str(error):
+            raise
+        from importlib.metadata import version
+
+        raise BenchError(
+            f"torchvision {version('torchvision')} was built for another torch than {version('torch')} ({error}). "
+            "Install both from the same index: pip install torch torchvision"
+        ) from error
 
 
 def without(package: str, cure: str) -> dict[str, str]:

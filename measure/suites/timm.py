@@ -1,10 +1,9 @@
 """Image models of timm, each of another family: random weights, nothing is downloaded."""
 
-import importlib
 from typing import Any
 
 from ..engine.workload import Workload
-from .model import Model, without
+from .model import Model, imported, without
 from .pytorch_lists import ACCURACY_BATCH_SIZES, exceptions_of
 
 BATCH_SIZE = 8
@@ -38,6 +37,5 @@ def build(name: str, workload: Workload) -> tuple[Any, tuple[Any, ...]]:
     """A model of timm, any of them, and random images; without dropout, since random numbers differ by backend."""
     import torch
 
-    timm: Any = importlib.import_module("timm")
-    module = timm.create_model(name, pretrained=False, drop_rate=0.0)
+    module = imported("timm").create_model(name, pretrained=False, drop_rate=0.0)
     return module, (torch.randn(workload.batch_size, *module.default_cfg["input_size"]),)

@@ -1,10 +1,9 @@
 """Image models of torchvision, each of another family: random weights, nothing is downloaded."""
 
-import importlib
 from typing import Any
 
 from ..engine.workload import Workload
-from .model import Model, without
+from .model import Model, imported, without
 
 BATCH_SIZE = 8
 SIDE = 224  # of an image, in pixels
@@ -28,7 +27,7 @@ def build(name: str, workload: Workload) -> tuple[Any, tuple[Any, ...]]:
     """A model of torchvision, any of them, and random images; dropout and stochastic depth let everything through."""
     import torch
 
-    torchvision: Any = importlib.import_module("torchvision")
+    torchvision = imported("torchvision")
     module = torchvision.models.get_model(name, weights=None)
     for part in module.modules():
         if isinstance(part, torch.nn.Dropout | torchvision.ops.StochasticDepth):

@@ -1,5 +1,7 @@
 """Suites: what they list, without torch; what a target becomes, with it."""
 
+import importlib
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 from bench.measure.engine.workload import Workload
 from bench.measure.models.product import product
 from bench.measure.suites import Model, huggingface, registry, torchbench, torchvision
+from bench.measure.suites.model import imported
 from bench.measure.suites.registry import models_of
 from bench.warehouse.errors import BenchError, UnknownName
 
@@ -199,6 +202,22 @@ def test_a_model_of_torchvision_drops_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert 0 < made[0].p == made[1][0].p < 1e-20
 
 
+def test_a_torchvision_of_another_torch_is_told_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that was said: operator torchvision::nms does not exist."""
+
+    def fail(name: str) -> object:
+        raise RuntimeError("operator torchvision::nms does not exist" if name == "timm" else "other")
+
+    monkeypatch.setattr(importlib, "import_module", fail)
+    monkeypatch.setattr(importlib.metadata, "version", {"torch": "2.13", "torchvision": "0.29"}.get)
+    with pytest.raises(
+        BenchError, match=r"torchvision 0.29 was built for another torch than 2.13 .*pip install torch torchvision"
+    ):
+        imported("timm")
+    with pytest.raises(RuntimeError, match="other"):
+        imported("torchvision")
+
+
 def test_torchbench_is_the_folders_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each at its own batch size or the one asked for, with the skips known of it."""
     for name in ("alexnet", "llama", "no_model"):
@@ -238,6 +257,7 @@ def test_every_suite_is_listed_without_importing_what_it_runs() -> None:
     """No torch, no transformers: the plan is printed in an instant."""
     code = """
 import sys
+from bench.measure.suites.model import imported
 from bench.measure.suites.registry import models_of
 print(*(len(models_of(suite)) > 4 for suite in ("builtin", "huggingface", "huggingface-small", "timm", "torchvision")))
 print([name for name in ("torch", "transformers", "timm", "torchvision") if name in sys.modules])
