@@ -19,6 +19,7 @@ TOGETHER = {
     "tests/warehouse/test_archive.py": "archive",
     "tests/warehouse/test_odd_files.py": "odd files",  # one process that has imported everything, one store to copy
     "tests/warehouse/test_other_users.py": "other users",  # likewise
+    "tests/measure/revisions/test_packages.py": "packages",  # two versions of a package, installed once
     "tests/viz/test_charts.py": "charts",
     "tests/viz/test_files.py": "files",  # one renderer
     "tests/viz/test_sizes.py": "sizes",  # every chart rendered once

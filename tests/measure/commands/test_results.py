@@ -84,25 +84,24 @@ def test_parameters_have_their_place_in_the_names_of_files() -> None:
     assert runs_of_results() == [("sweep@n=1", [1e6]), ("sweep@n=2", [2e6])]
 
 
-@pytest.mark.parametrize(
-    ("command", "reason"),
-    [
-        ("true", "wrote no out.json"),
-        ("sh -c 'echo full disk >&2'", "wrote no out.json: full disk"),
-        ("sh -c 'exit 3'", "exit code 3"),
-        ("sh -c 'echo so it is > out.json'", "wrote what cannot be read: nothing in "),
-    ],
-)
-def test_a_run_without_results_failed(here: Path, command: str, reason: str) -> None:
+def test_a_run_without_results_failed() -> None:
     """Though a file of before is there: it stays, and is not taken for new."""
     old = json.dumps([{"name": "old", "unit": "ms", "value": 1}])
     Path("out.json").write_text(old)
+    bad = {
+        "silent": ("true", "wrote no out.json"),
+        "full": ("sh -c 'echo full disk >&2'", "wrote no out.json: full disk"),
+        "ended": ("sh -c 'exit 3'", "exit code 3"),
+        "garbled": ("sh -c 'echo so it is > out.json'", "wrote what cannot be read: nothing in "),
+    }
 
-    done = measure("--name", "bad", "--name", "good", command, tool(10))
+    names = [word for name in (*bad, "good") for word in ("--name", name)]
+    done = measure("--repeat", "2", *names, *(command for command, _ in bad.values()), tool(10))
 
     assert done.return_value == 1
-    ((status, said),) = stored("SELECT status, reason FROM case_outcomes WHERE name = 'bad'")
-    assert status == "fail_to_run" and reason in said, said
+    told = {name: (status, reason) for name, status, reason in stored("SELECT name, status, reason FROM case_outcomes")}
+    for name, (_, reason) in bad.items():
+        assert told[name][0] == "fail_to_run" and reason in told[name][1], told[name]
     assert stored("SELECT DISTINCT config, name FROM cases JOIN runs USING (run_id) WHERE source <> 'measure'") == [
         ("good", "load")
     ]

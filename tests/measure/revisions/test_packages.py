@@ -17,11 +17,10 @@ from ...builders import stored
 SIDES = ("--with", "unhurried==1.0", "--with", "unhurried==2.0")
 
 
-@pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that pip takes packages from, with two versions of one; no network. We are in an empty folder."""
-    folder = tmp_path / "shelf"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that pip takes packages from, with two versions of one."""
+    folder = tmp_path_factory.mktemp("shelf")
     for version, work in (("1.0", 20_000), ("2.0", 2_000)):
         info = f"unhurried-{version}.dist-info"
         with zipfile.ZipFile(folder / f"unhurried-{version}-py3-none-any.whl", "w") as wheel:
@@ -29,15 +28,21 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: unhurried\nVersion: {version}\n")
             wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             wheel.writestr(f"{info}/RECORD", "")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def shelf(packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, and no network; its packages are installed once for all tests. We are in an empty folder."""
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
     for name, value in {
-        "XDG_CACHE_HOME": tmp_path / "cache", "BENCH_STORE": tmp_path / "store", "PIP_FIND_LINKS": folder,
-        "PIP_NO_INDEX": 1, "UV_FIND_LINKS": folder, "UV_NO_INDEX": 1, "UV_OFFLINE": 1,
+        "XDG_CACHE_HOME": packages / "cache", "BENCH_STORE": tmp_path / "store", "PIP_FIND_LINKS": packages,
+        "PIP_NO_INDEX": 1, "UV_FIND_LINKS": packages, "UV_NO_INDEX": 1, "UV_OFFLINE": 1,
     }.items():  # fmt: skip
         monkeypatch.setenv(name, str(value))
-    return folder
+    return packages
 
 
 def measure(*words: str) -> Result:
@@ -79,8 +84,9 @@ def test_a_command_finds_its_version_and_nothing_is_left_behind() -> None:
     assert before == (sys.path, os.environ.get("PYTHONPATH"), os.environ["PATH"])
 
 
-def test_a_version_is_installed_once(shelf: Path) -> None:
+def test_a_version_is_installed_once(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next measurement finds it in the cache; of a file the content may have changed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     said: list[str] = []
     file = str(shelf / "unhurried-1.0-py3-none-any.whl")
     for _ in range(2):

@@ -378,7 +378,7 @@ def test_two_sides_differ_in_a_phase(store: Path) -> None:
         ("slow", 200),
     ):  # milliseconds a step, beside which no pause of the machine counts
         with bench.run(config):
-            for _ in bench.steps(range(200), name="mine"):
+            for _ in bench.steps(range(80), name="mine"):
                 watch(torch)
                 torch.zeros(slow * 10_000, requires_grad=True).exp().sum().backward()  # type: ignore[no-untyped-call]
 
