@@ -57,6 +57,18 @@ def is_path(text: str) -> bool:
     return os.path.exists(path) or is_address(path)
 
 
+def near_files(text: str) -> list[str]:
+    """Files whose names are like a text that is written as a file of a folder is, with an ending."""
+    import difflib
+
+    folder, name = os.path.split(text)
+    if not os.path.splitext(name)[1] or not os.path.isdir(folder or "."):
+        return []
+    return [
+        os.path.join(folder, near) for near in difflib.get_close_matches(name, os.listdir(folder or "."), cutoff=0.75)
+    ]
+
+
 def label_and_path(text: str) -> tuple[str | None, str]:
     """NAME and PATH of `NAME:PATH`, split at the first colon that is followed by a path or an address; else None and the text."""
     if not os.path.exists(text) and not is_address(text):

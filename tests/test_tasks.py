@@ -172,8 +172,11 @@ def test_undo_rename_and_redo(shell: Shell) -> None:
         (("compare", "--metrics", "latency", "main", "fused"), "--metrics took 'latency', 'main', 'fused'"),
         (("list", "runs", "--confg", "main"), "--config"), (("sql", "FROM speedup"), "speedups"),
         (("compare", "main"), "For example: bench compare main my-branch"),
+        (("compare", "main", "onw.py"), "no run or file 'onw.py'. Nearest: 'own.py'."),
+        (("show", "--config", "main"), "Runs and configs are named without one: bench show [RUN]..."),
         (("viz", "history", "srot"), "no config or case 'srot'. Nearest: 'sort'"),
         (("measure", "function", "work.py"), "Its functions: fast, slow."),
+        (("measure", "function", "work.py:fsat"), "no function 'fsat' in work. Nearest: 'fast'"),
     ],
 )  # fmt: skip
 def test_typos_are_understood(shell: Shell, words: tuple[str, ...], said: str) -> None:

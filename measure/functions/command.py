@@ -21,6 +21,7 @@ from ..system.instructions import KINDS, CannotCount, counts_in_words
 from ..system.machine_lock import alone, lock_option
 from .discovery import Group, find
 from .revisions import measure_revisions
+from .targets import check_spelling
 
 if TYPE_CHECKING:
     from ...warehouse.recorder import Run
@@ -177,6 +178,8 @@ def command(
             raise BenchError("--prepare builds a revision: packages of --with are installed as they are")
         wanted = RevisionsRequest("function", sides, rounds, prepare, store, config, tags, lock, fmt)
         return measure_revisions(plan * each, settings, program, wanted)
+    if len(functions) == 1:  # of several the others are measured
+        check_spelling(functions[0])
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
         failed, watch, said = 0, ProgressLines(), list[str]()
         try:

@@ -2,6 +2,8 @@
 
 import importlib
 import operator
+import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +24,22 @@ def imported(name: str) -> ModuleType:
         raise UnknownName(
             "module", error.name, _near(error.name), cure="It is looked for from the present folder"
         ) from None
+
+
+def check_spelling(target: str) -> None:
+    """Refuse a function that the source of its module, if that lies here, names nowhere: without running the module.
+
+    Raises:
+        UnknownName: So it is.
+    """
+    module, colon, name = target.partition(":")
+    path = Path(*module.split(".")).with_suffix(".py")
+    if not colon or not path.is_file():
+        return
+    source = path.read_text(encoding="utf-8", errors="replace")
+    words = set(re.findall(r"\w+", source))
+    if name.partition(".")[0] not in words and "import *" not in source:
+        raise UnknownName("function", name, re.findall(r"^(?:async )?def (\w+)", source, re.MULTILINE), where=module)
 
 
 def _near(name: str) -> list[str]:

@@ -10,7 +10,7 @@ from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.store import Notify, Store
 from ..in_place import IngestPath, gathered
 from ..resolve import named_runs, resolve_run, resolve_runs
-from ..run_paths import is_path, place_of, runs_of_path
+from ..run_paths import is_path, near_files, place_of, runs_of_path
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -43,7 +43,9 @@ def sides_in_place(
 
     Raises:
         BenchError: A path cannot be read.
+        UnknownName: A text is neither a path nor a name, and a file is called almost so.
     """
+    _check_files(store, texts)
     paths, names = _paths_and_names(store, texts, notify)
 
     def meant(warehouse: "Warehouse", name: str) -> tuple[str, ...]:
@@ -159,6 +161,19 @@ def _paths_and_names(store: Store, texts: Iterable[str], notify: Notify) -> tupl
             if is_name and os.path.exists(part):
                 notify(f"{part} is taken for the name of a run; for the path write {os.path.join('.', part)}")
     return list(dict.fromkeys(paths)), names
+
+
+def _check_files(store: Store, texts: Iterable[str]) -> None:
+    """Raise UnknownName for a mistyped name of a file."""
+    from ...warehouse.database import Warehouse
+
+    for part in [part for text in texts for part in _parts(None, text) if not is_path(part)]:
+        if near := near_files(part):
+            if store.may_hold():
+                with Warehouse.open(store) as warehouse:
+                    if _is_name(warehouse, part):
+                        continue
+            raise UnknownName("run or file", part, near)
 
 
 def _parts(warehouse: "Warehouse | None", text: str) -> list[str]:

@@ -126,7 +126,14 @@ class PlainCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take `--errors` into account even where the rest is wrong; `--config` and `--configs` are one."""
         choose_format_early(args, interspersed=ctx.allow_interspersed_args)
-        return super().parse_args(ctx, as_known(args, _names(self.params)))
+        try:
+            return super().parse_args(ctx, as_known(args, _names(self.params)))
+        except click.NoSuchOption as error:
+            if error.option_name.rstrip("s") not in ("--config", "--run") or not _takes_runs(self.params):
+                raise
+            words = " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)[1:]])
+            cure = f"No such option '{error.option_name}'. Runs and configs are named without one: {words}"
+            raise click.NoSuchOption(error.option_name, cure, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it; the ending of `-o FILE` chooses the format unless `--format` does."""
@@ -175,6 +182,12 @@ class LongCommand(Command):
             formatter.write_dl([record for option in shown if (record := option.get_help_record(ctx))])
         if len(shown) < len(options):
             formatter.write(f"\n{len(options) - len(shown)} more options: {ctx.command_path} --help-all\n")
+
+
+def _takes_runs(parameters: Iterable[click.Parameter]) -> bool:
+    arguments = [each for each in parameters if isinstance(each, click.Argument)]
+    words = [each.metavar or str(each.name).upper() for each in arguments]
+    return any(name in word for word in words for name in ("RUN", "BASE", "SIDES"))
 
 
 def _example(help: str) -> str:
