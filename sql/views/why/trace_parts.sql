@@ -38,16 +38,21 @@ spans AS (
     JOIN cases ON timed.run_id = cases.run_id AND timed.case_id = cases.case_id
     WHERE list_contains(runs::VARCHAR[], timed.run_id) AND duration_ns >= 0 AND duration_ns < 2::BIGINT ** 60
 ),
+lanes AS (  -- whole numbers are sorted in a fraction of the time of texts
+    SELECT run_id, lane, row_number() OVER () AS number FROM (SELECT DISTINCT run_id, lane FROM spans)
+),
 known AS (SELECT run_id, count_if(kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) > 0 AS torch FROM spans GROUP BY run_id),
 placed AS (  -- of what torch and CUDA do on the host, where it is known: Python and annotations lie around it
-    SELECT spans.*, row_number() OVER (ORDER BY spans.run_id, lane, start, ns DESC, line) AS number
+    SELECT
+        spans.* EXCLUDE (lane, line), lanes.number AS lane, row_number() OVER (ORDER BY lanes.number, start, ns DESC, line) AS number
     FROM spans
     JOIN known ON spans.run_id = known.run_id
+    JOIN lanes ON spans.run_id = lanes.run_id AND spans.lane = lanes.lane
     WHERE start IS NOT NULL AND start BETWEEN -(2::BIGINT ** 61) AND 2::BIGINT ** 61
         AND (device OR NOT torch OR kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) AND kind <> 'gpu_user_annotation'
 ),
 swept AS (
-    SELECT *, max(start + ns) OVER (PARTITION BY run_id, lane ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+    SELECT *, max(start + ns) OVER (PARTITION BY lane ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
     FROM placed
     WHERE device
 ),
@@ -60,22 +65,22 @@ of_gpus AS (
     WHERE start > reached
 ),
 ends AS (
-    SELECT run_id, lane, number, start AS moment, ns, 1 AS step, start FROM placed WHERE NOT device AND ns > 0
+    SELECT lane, number, start AS moment, ns, 1 AS step, start FROM placed WHERE NOT device AND ns > 0
     UNION ALL
-    SELECT run_id, lane, number, start + ns, ns, -1, NULL FROM placed WHERE NOT device AND ns > 0
+    SELECT lane, number, start + ns, ns, -1, NULL FROM placed WHERE NOT device AND ns > 0
 ),
 deep AS (
-    SELECT *, sum(step) OVER (PARTITION BY run_id, lane ORDER BY moment, step, number ROWS UNBOUNDED PRECEDING) AS depth
+    SELECT *, sum(step) OVER (PARTITION BY lane ORDER BY moment, step, number ROWS UNBOUNDED PRECEDING)::INTEGER AS depth
     FROM ends
 ),
-nested AS (SELECT run_id, lane, number, start, ns, depth FROM deep WHERE step = 1),
+nested AS (SELECT lane, number, start, ns, depth FROM deep WHERE step = 1),
 levels AS (  -- every span once as a caller, and once as a call of the level above
-    SELECT run_id, lane, depth AS level, number, number AS caller, 0 AS within FROM nested
+    SELECT lane, depth AS level, number, number AS caller, 0 AS within FROM nested
     UNION ALL
-    SELECT run_id, lane, depth - 1, number, NULL, ns FROM nested WHERE depth > 1
+    SELECT lane, depth - 1, number, NULL, ns FROM nested WHERE depth > 1
 ),
-called AS (SELECT *, count(caller) OVER (PARTITION BY run_id, lane, level ORDER BY number ROWS UNBOUNDED PRECEDING) AS call FROM levels),
-callers AS (SELECT max(caller) AS number, sum(within) AS within FROM called GROUP BY run_id, lane, level, call),
+called AS (SELECT *, count(caller) OVER (PARTITION BY lane, level ORDER BY number ROWS UNBOUNDED PRECEDING) AS call FROM levels),
+callers AS (SELECT max(caller) AS number, sum(within) AS within FROM called GROUP BY lane, level, call),
 of_hosts AS (
     SELECT run_id, kind, name, case_id, false AS device, ns, greatest(ns - coalesce(within, 0), 0) AS own
     FROM placed
