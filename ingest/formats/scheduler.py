@@ -98,16 +98,30 @@ class SchedulerSteps(Format):
         odd = _read_bulk(part, batch, tally) if part.size_bytes >= BULK_BYTES else None
         if odd == frozenset():
             return tally
+        blank: list[tuple[int, bytes]] = []
         for number, line in part.lines(odd):
             tally.lines += 1
+            if not line.strip():
+                blank.append((number, line))
+                continue
             try:
                 batch.add(_chunk(_decode(line), part, number))
                 tally.loaded += 1
             except BadRecord as error:
-                reason, text = str(error), as_text(line)
-                batch.add(Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=text))
+                batch.add(_reject(part, number, str(error), line))
                 tally.rejected += 1
+        last = part.first_line + tally.lines - 1
+        while blank and blank[-1][0] == last:  # blank lines at the end say nothing
+            last = blank.pop()[0] - 1
+            tally.left_out += 1
+        for number, line in blank:
+            batch.add(_reject(part, number, "blank line", line))
+            tally.rejected += 1
         return tally
+
+
+def _reject(part: Part, number: int, reason: str, line: bytes) -> Reject:
+    return Reject(source_id=part.source_id, run_id=part.run_id, line=number, reason=reason, text=as_text(line))
 
 
 def _is_step(line: str) -> bool:
@@ -138,8 +152,6 @@ def _decode(line: bytes) -> dict[str, Any]:
         raise BadRecord(f"longer than {MAX_LINE_BYTES >> 20} MiB")
     try:
         text = line.decode().strip(" \t\r\v\f")
-        if not text:
-            raise BadRecord("blank line")
         record = _json.decode(text)
     except UnicodeDecodeError as error:
         raise BadRecord(f"not UTF-8 at byte {error.start + 1}") from None

@@ -131,7 +131,7 @@ class TimeSeries(Format):
         """One run a row."""
         results = Results(part, batch)
         try:
-            lines = lines_of(read_text(part))
+            lines = lines_of(read_text(part).rstrip())
             rows = [(at, line) for at, line in enumerate(lines, 1) if not line.startswith("#")]
             header = _Header.of(rows[0][1]) if rows else None
             if header is None:

@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -212,6 +212,18 @@ def numbered_lines(part: Part) -> Iterator[tuple[int, bytes]]:
         yield from read_lines(part)[part.first_line - 1 :]
     else:
         yield from part.lines()
+
+
+def without_blank_end(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """The lines up to the last that is not blank."""
+    blank: list[tuple[int, bytes]] = []
+    for line in lines:
+        if line[1].strip():
+            yield from blank
+            blank = []
+            yield line
+        else:
+            blank.append(line)
 
 
 def lines_of(text: str) -> list[str]:

@@ -105,7 +105,7 @@ def csv_blocks(part: Part, names: list[str], separator: str, header: int) -> Ite
     """
     splitter = _Splitter(names, separator)
     rest, number = b"", 1
-    for block, is_last in with_last(line_blocks(part)):
+    for block, is_last in with_last(filled_blocks(part)):
         data = rest + block
         if number <= header:  # what stands above the header, and the header, are no rows
             while data and number <= header:
@@ -126,7 +126,7 @@ def json_blocks(part: Part, read: Callable[[Iterable[tuple[int, bytes]]], Iterat
     import numpy as np
 
     number = 1
-    for data in line_blocks(part):
+    for data in filled_blocks(part):
         lines = BlockLines.of(data)
         is_odd = np.zeros(len(lines.ends), dtype=bool)
         is_odd[lines.not_utf8()] = True
@@ -164,6 +164,19 @@ def _block_of_records(plain: list[Record], texts: list[str], odd: list[Record]) 
     lines = pa.array([record.line for record in plain], pa.int64())
     table = pa.table({"line": lines, "text": pa.array(texts, pa.string())})
     return RowBlock(table, None, lambda row: [plain[row]], odd)
+
+
+def filled_blocks(part: Part) -> Iterator[bytes]:
+    """The blocks of a part up to its last line that is not blank."""
+    blank = b""
+    for block in line_blocks(part):
+        filled = len(block.rstrip())
+        end = block.find(b"\n", filled) + 1 or len(block)
+        if filled:
+            yield blank + block[:end]
+            blank = block[end:]
+        else:
+            blank += block
 
 
 def line_blocks(part: Part) -> Iterator[bytes]:

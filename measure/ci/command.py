@@ -16,6 +16,7 @@ from ..options import CommandOfWords, talk, words_after_dashes
 from ..result_files import ResultFiles
 from ..revisions.worktree import commit_of, git
 from ..system.machine_lock import alone, lock_option
+from .turns import GateSide, Turns, is_pytest, measures
 
 MERGE_BASE = "merge-base"
 TARGETS = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET", "BITBUCKET_PR_DESTINATION_BRANCH")
@@ -23,7 +24,9 @@ BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 @click.command("ci", cls=CommandOfWords)
-@click.argument("words", required=False, metavar="-- measure models|function|command … | -- CMD …")
+@click.argument(
+    "words", required=False, metavar="-- measure models|function|command … | -- pytest --bench … | -- CMD …"
+)
 @click.option("--against", default=MERGE_BASE, show_default=True, metavar="REV",
               help="Revision to compare with; merge-base: where HEAD left the branch that it is to be merged into.")  # fmt: skip
 @click.option(
@@ -47,18 +50,17 @@ def command(
     """Judge the commit that is checked out on whatever machine this job was given.
 
     HEAD and the revision that it is compared with are checked out and built side by side, measured in turns, and compared:
-    the machine is the same for both. What follows -- is a bench command that measures, or any other command that writes
-    --results, which are ingested after each call. It runs in the same folder of each checkout.
+    the machine is the same for both. What follows -- is a bench command that measures, pytest --bench, or any other command
+    that writes --results, which are ingested after each call. It runs in the same folder of each checkout.
 
     Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge.
 
     \b
         bench ci --against merge-base -- measure function work:parse --arg n=1000
         bench ci --prepare 'make -s' --results out.json --comment verdict.md -- ./bench --benchmark_out=out.json
-        bench ci --results r.json -- pytest benchmarks --benchmark-json r.json
+        bench ci -- pytest --bench benchmarks
     """
     from ..revisions.builds import checked_out
-    from .turns import GateSide, Turns
 
     chosen = _checked(words_after_dashes(), results)
     head, base = git("rev-parse", "HEAD"), base_commit(against, target)
@@ -91,6 +93,12 @@ def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
             raise UnknownName("measure command", words[1] if len(words) > 1 else "", measuring, where="bench ci")
         if results:
             raise BenchError("--results works only with another tool's command: bench measure records its own results")
+    elif is_pytest(words) and not results:
+        if not measures(words):
+            raise BenchError(
+                "pytest measures nothing without --bench (tests with the fixture `bench` or `benchmark`): "
+                "bench ci -- pytest --bench …; or say which files it writes: --results FILE"
+            )
     elif not results:
         raise BenchError(f"{words[0]} is not a bench command that measures. Say which files it writes: --results FILE")
     return words

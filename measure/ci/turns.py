@@ -6,6 +6,7 @@ Whatever machine a job was given, both sides ran on it, and what drifts meets bo
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
@@ -15,6 +16,16 @@ from ..revisions.worktree import Worktree
 
 Measure = Callable[[Sequence[str]], tuple[int, str]]  # words after `bench` → exit code, end of stderr
 MEASURED = (Exit.OK, Exit.FAILED)  # cases that failed are rows, and for the comparison to find
+
+
+def is_pytest(words: Sequence[str]) -> bool:
+    """Return whether a command runs pytest, by its name or as a module of Python."""
+    return PurePath(words[0]).stem == "pytest" or list(words[1:3]) == ["-m", "pytest"]
+
+
+def measures(words: Sequence[str]) -> bool:
+    """Return whether pytest is asked to measure what tests give to the fixture `bench`."""
+    return any(word.split("=")[0] in ("--bench", "--bench-only", "--bench-against") for word in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +38,7 @@ class GateSide:
 
 @dataclass(slots=True)
 class Turns:
-    """The command of each turn: a `bench measure` command, or any other whose results are then ingested."""
+    """The command of each turn: a `bench measure` command, pytest, or any other whose results are then ingested."""
 
     words: Sequence[str]
     results: ResultFiles  # that the command writes; none for `measure`
@@ -53,27 +64,38 @@ class Turns:
                 code, stderr = self.measure(words)
                 if code not in MEASURED:
                     raise BenchError(f"{side.config} cannot be measured: {_last_line(stderr, code)}")
+            elif is_pytest(self.words) and not self.results.patterns:
+                self._test(side)
             else:
                 self._call(side)
 
+    def _test(self, side: GateSide) -> None:
+        """Tests that fail are rows; pytest that could not run any is an error."""
+        # with =, since pytest takes a word after an option of a plugin for a path when it looks for its root
+        code, text = self._output(side, [*self.words, f"--bench-config={side.config}", f"--bench-store={self.store}"])
+        if code not in MEASURED:
+            errors = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+            raise BenchError(f"{side.config} cannot be measured: {(errors or [_last_line(text, code)])[-1]}")
+
+    def _output(self, side: GateSide, words: Sequence[str]) -> tuple[int, str]:
+        try:
+            called = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        except OSError as error:
+            raise BenchError(f"{side.config}: {words[0]} cannot be started: {error.strerror}") from None
+        return called.returncode, called.stdout.decode("utf-8", "replace")
+
     def _call(self, side: GateSide) -> None:
         self.results.clear()
-        try:
-            called = subprocess.run(
-                self.words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            )
-        except OSError as error:
-            raise BenchError(f"{side.config}: {self.words[0]} cannot be started: {error.strerror}") from None
-        text = called.stdout.decode("utf-8", "replace")
+        code, text = self._output(side, self.words)
         try:
             written = self.results.written()
         except NoResult as error:
             raise BenchError(
-                f"{side.config}: the command {error}: {_last_line(text, called.returncode)}. "
+                f"{side.config}: the command {error}: {_last_line(text, code)}. "
                 "Say with --results which files it writes, from the folder that bench is called in."
             ) from None
-        if called.returncode:
-            self.notify(f"{side.config}: the command ended with {called.returncode}; what it wrote counts")
+        if code:
+            self.notify(f"{side.config}: the command ended with {code}; what it wrote counts")
         self.results.load(written, side.config)
 
 

@@ -268,7 +268,7 @@ def test_bad_input_is_rejected_with_line_and_reason_and_the_rest_loads(
         b"\xef\xbb\xbfm,v,at", b"good,1,2026-01-01", b"ragged,1", b"ragged,1,2026-01-01,4", b"latin \xe9,1,2026-01-01",
         "utf-8 \xe9,2,2026-01-01".encode(), b'"quoted\nname",3,2026-01-01', f"{long},4,2026-01-01".encode(),
         b'decimal,"1,5",2026-01-01', b'thousands,"1,234.5",2026-01-01', b"nul\0,5,2026-01-01", b"iso,6,2026-01-01T10:00:00Z",
-        b"european,7,01.02.2026", b"american,8,1/2/2026", b"unix,9,1767225600", b"",
+        b"european,7,01.02.2026", b"american,8,1/2/2026", b"unix,9,1767225600", b"", b"last,10,2026-01-01",
     ]  # fmt: skip
     path = tmp_path / "bad.csv"
     path.write_bytes(b"\n".join(lines) + b"\n")
@@ -282,7 +282,21 @@ def test_bad_input_is_rejected_with_line_and_reason_and_the_rest_loads(
         (12, "holds a NUL byte"), (14, 'at is "01.02.2026", which cannot be read as a time'),
         (15, 'at is "1/2/2026", which cannot be read as a time'), (17, "blank line"),
     ]  # fmt: skip
-    assert found.names == ["good", "utf-8 \xe9", "quoted\nname", "iso", "unix"]
+    assert found.names == ["good", "utf-8 \xe9", "quoted\nname", "iso", "unix", "last"]
+
+
+@pytest.mark.parametrize("row", ["b,2", '{"m": "b", "v": 2}'])
+def test_blank_lines_at_the_end_are_no_rows(row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever reader reads them, and wherever its blocks end; one between rows is a reject."""
+    monkeypatch.setattr(text_rows, "BLOCK_BYTES", 16)
+    monkeypatch.setattr("bench.ingest.format.BLOCK_BYTES", 16)
+    first = "m,v" if row == "b,2" else row
+    path = tmp_path / "rows.txt"
+    path.write_text("\n".join([first, row, "", row, *[" " * 5, "\r", ""] * 40]))
+
+    found = same_by_both(path, ["name=m,value=v,unit=ms"], monkeypatch)
+    assert found.rejects() == [(3, "blank line")]
+    assert found.tally.loaded == 3 - (first != row)
 
 
 @pytest.mark.parametrize("after", [1, 50, 150])

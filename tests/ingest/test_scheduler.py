@@ -170,6 +170,18 @@ def test_a_broken_line_is_kept_with_line_reason_and_text(tmp_path: Path, broken:
             assert rejects[0][1] == reason
 
 
+@pytest.mark.parametrize("end", ["\n", "  \t\n", "\n\r\n\n", "   "])
+def test_blank_lines_at_the_end_are_no_rejects(tmp_path: Path, end: str) -> None:
+    """They are left out; one before another step is a reject, which data that were lost look like."""
+    data = (lines(json.dumps(step(0)), "", json.dumps(step(1))) + end).encode()
+    for bulk in (True, False):
+        chunks, rejects, tally = read(tmp_path, data, bulk=bulk)
+
+        assert [row["line"] for row in chunks] == [1, 3]
+        assert [line for line, _, _ in rejects] == [2]
+        assert tally.left_out == end.count("\n") + (not end.endswith("\n"))
+
+
 LOADED = [
     (json.dumps(step(5.0)), {"batch_id": 5}),
     (json.dumps(step(2**53 + 1)), {"batch_id": 2**53 + 1}),
@@ -231,7 +243,7 @@ def test_both_ways_agree_on_damaged_files(tmp_path: Path, seed: int, record: dic
     bulk, exact = read(tmp_path, data, bulk=True), read(tmp_path, data, bulk=False)
 
     assert bulk == exact
-    assert bulk[2].lines == bulk[2].loaded + bulk[2].rejected == physical
+    assert bulk[2].lines == bulk[2].loaded + bulk[2].rejected + bulk[2].left_out == physical
 
 
 def test_a_file_cut_anywhere_is_accounted_for(tmp_path: Path) -> None:

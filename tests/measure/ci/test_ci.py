@@ -82,6 +82,44 @@ def test_both_sides_are_built_measured_in_turns_and_judged(repository: Path) -> 
     assert git("worktree", "list").count("\n") == 0
 
 
+PYTEST = (sys.executable, "-m", "pytest", "-q", "--bench", "--bench-budget=0.05")
+
+
+def test_tests_with_the_fixture_bench_are_measured_in_turns(repository: Path) -> None:
+    """They record themselves; uncommitted changes are not measured, and the user is told so."""
+    Path("test_work.py").write_text(
+        "import time\ndef test_it(bench): bench(time.sleep, float(open('work.txt').read()) / 50)\n"
+    )
+    for branch in ("main", "feature"):
+        git("checkout", "--quiet", branch)
+        git("add", "--all")
+        git("commit", "--quiet", "--allow-empty", "-m", "tests")
+        if branch == "main":
+            git("checkout", "--quiet", "-b", "base")
+            git("checkout", "--quiet", "feature")
+            git("merge", "--quiet", "-m", "with tests", "base")
+    Path("work.txt").write_text("0.1")
+
+    done = ran(repository, "--rounds", "2", command=PYTEST)
+    assert "SLOWER" in done.stdout, done.output
+    assert "what is not committed is not measured" in done.stderr
+    assert " test_work.py::test_it " in f" {done.stdout.replace(chr(10), ' ')}"
+    query = "SELECT config, count(*) FROM run_summaries WHERE cases = 1 GROUP BY ALL"
+    assert sorted(runs for _, runs in stored(query, repository / "store")) == [2, 2]
+
+
+def test_a_test_file_that_cannot_be_imported_is_an_error(repository: Path) -> None:
+    """It names the side, and what Python said."""
+    for text in ("def test_it(bench): bench(int)", "import nowhere"):
+        Path("test_work.py").write_text(text)
+        git("add", "--all")
+        git("commit", "--quiet", "-m", "tests")
+    done = ran(repository, "--rounds", "1", "--against", "HEAD~1", command=PYTEST)
+
+    assert isinstance(done.exception, BenchError)
+    assert "cannot be measured: ModuleNotFoundError: No module named 'nowhere'" in str(done.exception)
+
+
 def test_a_command_that_writes_no_results_is_an_error(repository: Path) -> None:
     """It names the side, the file and what the command said last."""
     done = ran(repository, "--results", "none.json", command=[sys.executable, "-c", "print('so it is')"])
@@ -102,6 +140,7 @@ def test_a_side_that_cannot_be_built_is_an_error(repository: Path) -> None:
     [
         ((), (), "what is to be measured"),
         ((), ("./tool",), "--results FILE"),
+        ((), ("pytest", "tests"), "pytest --bench"),
         (("--results", "x"), ("measure", "function", "a:b"), "records its own results"),
         ((), ("measure", "functon"), "function"),
         (("--against", "HEAD"), ("measure", "function", "a:b"), "--against HEAD~1"),
