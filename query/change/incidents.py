@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
+from ...warehouse.console.numbers import counted
 
 if TYPE_CHECKING:
     from .history import Row, Series
@@ -192,12 +193,13 @@ def _cost_of(rows: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> flo
 
 
 def _in_a_word(rows: Sequence["Row"]) -> str:
-    """A metric, its mean change, and how many cases changed so."""
+    """A metric, its mean change, and how many cases changed so; a suite's own metric has none."""
     moved = [row for row in rows if row["name"] is not None] or rows
     before, after = (_mean([row[column] for row in moved]) for column in ("before", "after"))
     change = f" {100 * (after / before - 1):+.1f} %" if before and after is not None else ""
-    named = moved[0]["name"] is not None
-    return f"{_subject(rows[0])[0] if named else rows[0]['metric']}{change} ({len({row['case_id'] for row in moved})})"
+    if moved[0]["name"] is None:
+        return f"{rows[0]['metric']}{change}"
+    return f"{_subject(rows[0])[0]}{change} in {counted(len({row['case_id'] for row in moved}), 'case')}"
 
 
 def _most_common(rows: Sequence["Row"], column: str) -> Any:

@@ -50,9 +50,9 @@ def ask(store: Store, *words: str) -> Result:
 
 TABLE = """\
 verdict  since       what             change   cases  where  commits               from     to       also
-───────  ──────────  ───────────────  ───────  ─────  ─────  ────────────────────  ───────  ───────  ──────────────────────────────────────────────
-WORSE    1970-01-21  suite_pass_rate  -25.0 %      8  s      190000000..200000000  -25.0 %  -25.0 %  suite_speedup -3.9 % (1)
-SLOWER   1970-01-15  latency          +34.6 %      4  s      130000000..140000000  +20.0 %  +49.9 %  suite_speedup -11.3 % (1); latency -20.0 % (1)
+───────  ──────────  ───────────────  ───────  ─────  ─────  ────────────────────  ───────  ───────  ────────────────────────────────────────────────
+WORSE    1970-01-21  suite_pass_rate  -25.0 %      8  s      190000000..200000000  -25.0 %  -25.0 %  suite_speedup -3.9 %
+SLOWER   1970-01-15  latency          +34.6 %      4  s      130000000..140000000  +20.0 %  +49.9 %  suite_speedup -11.3 %; latency -20.0 % in 1 case
 """  # noqa: E501
 
 
@@ -87,7 +87,7 @@ def test_incidents_can_be_selected(store: Store) -> None:
         "SLOWER",
         True,
     )
-    assert found["also"] == "suite_speedup -11.3 % (1); latency -20.0 % (1)"
+    assert found["also"] == "suite_speedup -11.3 %; latency -20.0 % in 1 case"
     geometric = (1.5 * 1.2 * 1.3 * 1.4) ** (1 / 4) - 1
     assert (found["change"], found["most_change"]) == (
         pytest.approx(geometric, abs=0.002),
@@ -171,7 +171,7 @@ def test_a_consequence_is_no_incident_of_its_own() -> None:
         moved("a", 40.0), moved("a", 0.5, metric="compression_ratio", better="higher", verdict="BETTER")
     )
 
-    assert (incident["metric"], incident["also"]) == ("latency", "compression_ratio +50.0 % (1)")
+    assert (incident["metric"], incident["also"]) == ("latency", "compression_ratio +50.0 % in 1 case")
 
 
 def test_a_change_that_is_dated_a_run_apart_belongs_to_the_larger_one() -> None:

@@ -254,7 +254,7 @@ def _sentence(row: Row, day: str) -> str:
     if between := commits(row):
         parts.append(f"commits {between}")
     if row["also"]:
-        parts.append(f"with it: {shortened(row['also'])}")
+        parts.append(f"at the same time {shortened(row['also'])}")
     return "; ".join(parts)
 
 

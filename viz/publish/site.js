@@ -595,6 +595,10 @@
     },
 
     async compare([base, candidate], state) {
+      if (!base && site.opening) {
+        [base, candidate] = site.opening;
+        history.replaceState(null, "", to("compare", base, candidate));
+      }
       const r = await runs();
       const chosen = [base, candidate].map((id) => r.places.get(id));
       const pick = (side) => {
@@ -809,8 +813,8 @@
       one.getAttribute("href") === (page ? `#/${parts[0]}` : "#/") ? one.setAttribute("aria-current", "page") : one.removeAttribute("aria-current");
     if (incident) $(hash.slice(1))?.scrollIntoView();
     else if (hash !== shown) scrollTo(0, 0);
-    shown = hash;
-    document.documentElement.dataset.drawn = hash;
+    shown = location.hash;
+    document.documentElement.dataset.drawn = shown;
   };
   const title = document.title;
   let shown = location.hash;

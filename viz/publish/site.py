@@ -54,6 +54,7 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "") ->
         "version": __version__,
         "tiles": divided.of_page(),
         "pairs": compared,
+        "opening": next(([*pair] for pair in chosen if "|".join(pair) in compared), None),
         **{
             kind: Path(folder.add(*payload.script(kind, payload.pack(value)))).stem
             for kind, value in (

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
 from bench.viz.publish import pairs, site
 from bench.warehouse.console.numbers import amount, times
+from bench.warehouse.console.numbers import ratio as printed_ratio
 from bench.warehouse.events import Instant
 
 from ...builders import Builder, case, metric, outcome, run
@@ -140,6 +142,56 @@ def test_numbers_of_an_unjudged_pair_are_printed_as_by_compare(browser: Page, fo
         assert row["change"] == times(value / after)
     assert "verdict" not in shown["value-0"]
     assert "were not judged" in browser.ask("document.querySelector('#view .lead').textContent")
+
+
+def test_numbers_of_a_pair_are_those_of_their_queries(browser: Page, folder: Path, warehouse: Builder) -> None:
+    """Of 20 random cells each hands over a question in SQL whose answer, printed, is the cell."""
+    browser.open(folder / "index.html")
+    go(browser, "#/compare/night-012/night-013?v=SAME,UNSURE,FASTER,SLOWER,LIKELY%20FASTER,LIKELY%20SLOWER")
+    cells = browser.ask("""[...document.querySelectorAll('#view tbody tr')].flatMap(row =>
+      [...row.querySelectorAll('button.n')].map((cell, place) => [cell.textContent, cell.dataset.q, place]))""")
+    asked = random.Random(1).sample(cells, 20)
+
+    for text, query, place in asked:
+        ((base, candidate, ratio, low, high, *_),) = warehouse.rows(statement_of(query))
+        assert text == (amount(base, "ns"), amount(candidate, "ns"), printed_ratio(ratio, low, high))[place]
+
+
+def statement_of(query: str) -> str:
+    """The SQL of a command that was pasted into a shell."""
+    program, verb, statement = shlex.split(query)
+    assert (program, verb) == ("bench", "sql")
+    return statement
+
+
+def test_the_compare_page_opens_with_the_newest_round(browser: Page, folder: Path) -> None:
+    """Against the one before, with an address that holds both."""
+    browser.open(folder / "index.html")
+    browser.ask("location.hash = '#/compare'")
+    deadline = time.monotonic() + 20
+    while not str(browser.ask("document.documentElement.dataset.drawn")).startswith("#/compare"):
+        assert time.monotonic() < deadline, browser.errors
+        time.sleep(0.02)
+
+    assert browser.ask("location.hash") == "#/compare/night-012/night-013"
+    assert len(table(browser)) > 0
+
+
+def test_axe_finds_nothing(browser: Page, folder: Path, warehouse: Builder) -> None:
+    """No page fails a rule of axe-core, light or dark; a button without a name, put in, is found."""
+    axe = Path(pytest.importorskip("axe_core_python").__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+    ((case_id,),) = warehouse.rows("SELECT case_id FROM case_axes WHERE name = 'bert'")
+    ask = "axe.run(document, {preload: false}).then(all => all.violations.map(one => [one.impact, one.id, one.nodes[0].html]))"
+    pages = ("#/", "#/runs", "#/cases", "#/compare/night-012/night-013", "#/run/night-013", f"#/case/{case_id}")
+    for dark in (False, True):
+        browser.open(folder / "index.html", dark=dark)
+        browser.ask(f"{axe};0")
+        for address in pages:
+            go(browser, address)
+            assert browser.ask(ask) == [], address
+    browser.ask("document.getElementById('view').append(document.createElement('button'))")
+    assert "button-name" in [name for _, name, _ in browser.ask(ask)]
+    assert browser.errors == []
 
 
 def test_a_case_shows_its_step_and_its_query(browser: Page, folder: Path, warehouse: Builder) -> None:
