@@ -112,6 +112,29 @@ def test_it_reads_on_a_phone_and_in_the_dark(browser: Page, tmp_path: Path) -> N
         browser.window(1200, 1000)
 
 
+def test_the_summary_fits_a_window_of_1300_pixels(browser: Page, tmp_path: Path) -> None:
+    """With two axes, everything before and now, and compile times, nothing of it must be scrolled to."""
+    names = ["geomean speedup", "over", "speedup before", "slowdowns as 1", "on all backends", "over all", "passing",
+             "passing before", "compile", "compile before", "flagged"]  # fmt: skip
+    cells = ["1.37x", "124", "1.37x", "1.39x", "1.37x", "124", "99%, 124/125", "100%, 125/125", "41.3 s", "41.1 s", "1"]
+    columns = [TableColumn(name) for name in ("suite", "backend", *names)]
+    table = Table(columns, [["huggingface", backend, *cells] for backend in ("cudagraphs", "inductor")])
+    document = Document(
+        title="a", verdict="b", good=True, facts=[], sections=[Section(key="summary", title="Summary", tables=[table])]
+    )
+    path = tmp_path / "report.html"
+    path.write_bytes(report_page.page(document, {}, font="sans-serif", bundle=files.bundle()))
+    browser.window(1300, 1000)
+    try:
+        browser.open(path)
+        wide, seen = browser.ask(
+            "(box => [box.scrollWidth, box.clientWidth])(document.querySelector('.table .scroll'))"
+        )
+        assert wide <= seen
+    finally:
+        browser.window(1200, 1000)
+
+
 def test_a_fold_opens_at_its_link(browser: Page, tmp_path: Path) -> None:
     """Everything is reached from the top, by keyboard too."""
     browser.open(written(tmp_path, ["a", "b", "c", "d"]))

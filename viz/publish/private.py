@@ -3,6 +3,7 @@
 A column that is not named here stays at home, so that one that bench gains later is private until somebody allows it.
 """
 
+import functools
 import json
 import re
 from collections.abc import Mapping
@@ -55,6 +56,7 @@ _URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s'\"<>]+")
 _VARIABLE = re.compile(r"(?<!\S)([A-Z_][A-Z0-9_]{2,})=(\S+)")
 
 
+@functools.lru_cache(1 << 16)  # cells of comparisons repeat
 def shortened(text: str) -> str:
     """A text as it may be published: paths by their last part, no addresses, no values of environment variables."""
     text = _VARIABLE.sub(r"\1=…", _ADDRESS.sub("…", _URL.sub("…", text)))
