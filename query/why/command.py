@@ -9,7 +9,7 @@ from ...warehouse.console.declared import Option, Positional, Surface
 from ...warehouse.console.numbers import amount, signed
 from ...warehouse.console.tables import escape
 from ..question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
-from .parts import Decomposition, folded, readable
+from .parts import NOTHING, Decomposition, folded, readable, together
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -61,10 +61,11 @@ class Why(Question[Decomposition]):
     def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[Decomposition]:
         """One row: the difference with its parts."""
         from ..comparison.sides import find_sides
+        from .changed import marked
         from .why import why
 
         sides = find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
-        found = why(warehouse, sides, self.case, metric=self.metric, backend=self.backend)
+        found = marked(warehouse, sides, why(warehouse, sides, self.case, metric=self.metric, backend=self.backend))
         document = found.document()
         return Reply(
             result=found,
@@ -79,14 +80,16 @@ class Why(Question[Decomposition]):
 
 def cells(found: Decomposition, *, everything: bool = False) -> Iterator[list[str]]:
     """The rows of HEADINGS: parts, what is unattributed, and the whole."""
-    parts = list(found.parts) if everything else folded(found.parts)
+    parts = [*found.parts]
+    if not everything:
+        parts = [together(parts)] if NOTHING in found.notes and len(parts) > 1 else folded(parts)
     for part in (*parts, found.unattributed, found.whole):
         bounds = [signed(end, found.unit) for end in (part.low, part.high) if end is not None]
         share = f"{round(100 * part.difference / found.whole.difference)} %" if found.whole.difference else "–"
         yield [
             escape(readable(part.name)), _shown(part.base, found.unit), _shown(part.candidate, found.unit),
             signed(part.difference, found.unit), " to ".join(bounds) or "–", share,
-            escape(f"{part.file}:{part.line}") if part.file else "",
+            escape(f"{part.file}:{part.line}{' (changed)' if part.changed else ''}") if part.file else "",
         ]  # fmt: skip
 
 

@@ -4,12 +4,15 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 MOST_ROWS = 50  # of parts without an interval
 LONGEST_NAME = 90  # that a table shows
 _NAMESPACES = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::")
 _ARGUMENTS = re.compile(r"(?<=>)\(.*")  # of a template
+NOTHING = "nothing differs beyond noise"  # a note
+_NORMAL = NormalDist()
 OTHER = "other"  # how a row of folded parts begins
 
 
@@ -17,7 +20,8 @@ OTHER = "other"  # how a row of folded parts begins
 class DifferencePart:
     """One part of a difference, all in the unit of the case; `base` and `candidate` are None where the part has no such value.
 
-    `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known.
+    `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known. `changed` is whether its line
+    differs between the commits of both sides; None where that is not known.
     """
 
     name: str
@@ -28,6 +32,7 @@ class DifferencePart:
     high: float | None
     file: str = ""
     line: int = 0
+    changed: bool | None = None
 
     @property
     def is_beyond_noise(self) -> bool:
@@ -60,7 +65,8 @@ class Decomposition:
             "difference": self.whole.difference, "low": self.whole.low, "high": self.whole.high,
             "parts": [
                 {"name": part.name, "file": part.file or None, "line": part.line or None, "base": part.base,
-                 "candidate": part.candidate, "difference": part.difference, "low": part.low, "high": part.high}
+                 "candidate": part.candidate, "difference": part.difference, "low": part.low, "high": part.high,
+                 "changed": part.changed}
                 for part in self.parts
             ],
             "unattributed": {name: getattr(self.unattributed, name) for name in ("difference", "low", "high")},
@@ -104,9 +110,24 @@ def decomposed(
     """
     ordered = sorted(parts, key=lambda part: (new_first and part.base != 0, -abs(part.difference), part.name))
     left = whole.difference - math.fsum(part.difference for part in ordered)
-    return Decomposition(
-        unit, whole, ordered, DifferencePart("unattributed", None, None, left, *ends(left, error)), notes
-    )
+    unattributed = DifferencePart("unattributed", None, None, left, *ends(left, error))
+    said = [] if _differs(whole, [*ordered, unattributed]) else [NOTHING]
+    return Decomposition(unit, whole, ordered, unattributed, [*said, *notes])
+
+
+def _differs(whole: DifferencePart, parts: Sequence[DifferencePart]) -> bool:
+    """True if the whole is beyond noise, or a part is beyond what the largest of so many parts shows by chance (Bonferroni)."""
+    if all(part.low is None for part in (whole, *parts[:-1])):
+        return any(part.difference for part in (whole, *parts))
+    chance = _NORMAL.inv_cdf(1 - 0.025 / len(parts)) / _NORMAL.inv_cdf(0.975)
+    return whole.is_beyond_noise or any(part.is_beyond_noise and _is_far(part, chance) for part in parts)
+
+
+def _is_far(part: DifferencePart, factor: float) -> bool:
+    """True if it is beyond its interval made so much wider; what only one side runs is, however little it takes."""
+    if part.low is None or part.high is None or 0 in (part.low, part.high):
+        return True
+    return abs(part.difference) > factor * (part.high - part.low) / 2
 
 
 def folded(parts: Sequence[DifferencePart]) -> list[DifferencePart]:

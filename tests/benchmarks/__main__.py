@@ -16,7 +16,7 @@ MODULES = (
     "simulations.few_samples", "simulations.servers", "simulations.judged_nights", "simulations.dashboards", "simulations.lottery",
     "simulations.failures", "memory_lines", "memory_spikes", "models.model_memory", "models.model_times", "models.training", "lone_times", "command", "clock",
     "identical", "simulations.processes",
-    "scale", "serving_live", "serving", "nothing_lost",
+    "scale", "serving_live", "serving", "nothing_lost", "why",
 )  # fmt: skip
 
 
