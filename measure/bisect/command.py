@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...query.bisect.findings import BisectFindings, BisectQuestion
 
 MOST = 64
+PROFILES = {"function": "--lines", "models": "--profile"}  # what records where time goes, by measuring command
 EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
 
 
@@ -50,6 +51,8 @@ EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
     flag_value="",
     help="Show what is known of SEARCH, or of the newest search.",
 )
+@click.option("--why", "taken_apart", is_flag=True,
+              help="Also record where time goes, and end with the first rows of `bench why` for the commit.")  # fmt: skip
 @click.option("--keep-builds", is_flag=True, help="Keep the revisions that were built.")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed for the order of revisions that are measured together."
@@ -60,7 +63,7 @@ EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
 def command(
     commits: str | None, metric: str, phase: str, models: Sequence[str], backends: Sequence[str], finds: str, confidence: float,
     floor: float | None, most: int, prepare: str | None, bench_from: str | None, from_regression: str | None, fleet: str | None,
-    show: str | None, keep_builds: bool, seed: int, lock: str, fmt: str, store: Store,
+    show: str | None, taken_apart: bool, keep_builds: bool, seed: int, lock: str, fmt: str, store: Store,
 ) -> int:  # fmt: skip
     """Find the commit that made it slower, larger or fail, however noisy the runs are.
 
@@ -78,7 +81,7 @@ def command(
     from .driver import shell_words
 
     if show is not None:
-        return _show_known(store, show or None, fmt)
+        return _show_known(store, show or None, fmt, taken_apart)
     words = words_after_dashes()
     words = words[1:] if words[:1] == ["bench"] else words
     chosen: dict[str, Any] = {"metric": metric, "phase": phase, "models": models, "backends": backends}
@@ -90,6 +93,7 @@ def command(
     if commits is None:
         raise BenchError("which commits? Write: bench bisect GOOD..BAD -- measure function MODULE:FUNCTION")
     _check(words)
+    words = _profiled(words) if taken_apart else words
     talk(f"measuring revisions with: {shell_words(words)}") if from_regression is not None else None
     plan = _plan(commits, words, prepare, bench_from)
     search, between, benchmark = plan
@@ -103,6 +107,8 @@ def command(
         measure=shell_words(words), finds=finds, confidence=confidence, floor=floor, **chosen,
     )  # fmt: skip
     code = _search(question, words, between, benchmark, prepare, store, most, fleet, lock, seed, fmt, keep_builds)
+    if taken_apart:
+        _say_parts(store, question.search)
     if code == Exit.NOTHING and wider is not None:
         talk(f"the run that it began with may have been disturbed; search up to the newest run with: {wider}")
     return code
@@ -213,7 +219,43 @@ def _write(findings: "BisectFindings", fmt: str, subject: Any, said: dict[str, s
         talk(escape(sentence))
 
 
-def _show_known(store: Store, name: str | None, fmt: str) -> int:
+def _profiled(words: list[str]) -> list[str]:
+    """The measuring command, which also records where time goes."""
+    flag = PROFILES.get(words[1])
+    return words if flag is None or flag in words else [*words[:2], flag, *words[2:]]
+
+
+def _say_parts(store: Store, name: str) -> None:
+    """Say the first rows of `bench why` for the commit that a search found."""
+    from ...query.bisect.findings import conclude
+    from ...query.bisect.results import find_search, read_runs
+    from ...query.comparison.sides import find_sides
+    from ...query.why.next_question import CaseQuestion, first_rows
+    from ...warehouse.database import Warehouse
+
+    with Warehouse.open(store) as warehouse:
+        question = find_search(warehouse, name)
+        findings = conclude(question, read_runs(warehouse, question))
+        if findings.status != "found" or findings.change is None or question.finds == "failure":
+            return
+        bracket = findings.change.bracket
+        try:
+            sides = find_sides(
+                warehouse, question.commits[bracket.first - 1], question.commits[bracket.last], all_runs=True
+            )
+        except BenchError as error:
+            talk(f"no parts: {error}")
+            return
+        asked = CaseQuestion(
+            question.models[0] if len(question.models) == 1 else None,
+            None if question.metric == "latency" else question.metric,
+            question.backends[0] if len(question.backends) == 1 else None,
+        )
+        for row in first_rows(warehouse, sides, asked):
+            talk(row)
+
+
+def _show_known(store: Store, name: str | None, fmt: str, taken_apart: bool) -> int:
     """The state of a search in the store, without measuring."""
     from ...query.bisect.findings import conclude
     from ...query.bisect.results import find_search, read_runs
@@ -225,6 +267,8 @@ def _show_known(store: Store, name: str | None, fmt: str) -> int:
         findings = conclude(question, read_runs(warehouse, question))
     talk(f"search {question.search}: {question.good[:9]}..{question.bad[:9]} -- {escape(question.measure)}")
     _write(findings, fmt, subject_of, _units(store, question))
+    if taken_apart:
+        _say_parts(store, question.search)
     return EXITS[findings.status]
 
 

@@ -121,6 +121,9 @@ class Regressions(Question[list[Row]]):
         bool, Option("End with 4 if a case moved by 20 % or more and stays UNSURE.", on=Surface.COMMAND)
     ] = False
     everything: Annotated[bool, Option("Show every comparison, not only what changed.", "--all")] = False
+    parts: Annotated[
+        bool, Option("Take the worst apart: the first rows of `bench why`.", "--why", on=Surface.COMMAND)
+    ] = False
     members: Annotated[
         bool, Option("Show every case, not a line for those that moved together.", on=Surface.PEOPLE)
     ] = False
@@ -153,7 +156,7 @@ class Regressions(Question[list[Row]]):
         judged, rows = self._judge(warehouse, asker)
         shown = [row for row in rows if self.everything or row["verdict"] not in HIDDEN]
         told = shown if self.members or self.everything else fold(shown)
-        said = list(sentences(warehouse, rows, judged))
+        said = list(sentences(warehouse, rows, judged, parts=self.parts))
         return Reply(
             result=rows,
             columns=lambda: COLUMNS,
@@ -256,8 +259,13 @@ def _is_excused(row: Row) -> bool:
     return bool(row["finding"] == "limit" and row["verdict"] == "SAME")
 
 
-def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]) -> Iterator[str]:
-    """Sentences below the table: how much was judged, why some was not, other possible causes, and what to do next."""
+def sentences(
+    warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str], *, parts: bool = False
+) -> Iterator[str]:
+    """Sentences below the table: how much was judged, why some was not, other possible causes, and what to do next.
+
+    With `parts` the worst is taken apart.
+    """
     added = {row["case_id"]: "ADDED" for row in rows if row["verdict"] == "ADDED"}
     counts = Counter(
         [*added.values(), *(row["verdict"] for row in rows if row["verdict"] != "ADDED" and not _is_excused(row))]
@@ -298,8 +306,7 @@ def sentences(warehouse: "Warehouse", rows: Sequence[Row], judged: Sequence[str]
             warehouse, worst["run_id"], f"{worst['good_commit'][:9]}..{worst['since_commit'][:9]}", worst
         ):
             yield f"find the commit with: {shlex.join(find)}"
-        if asked := question_since(warehouse, worst["good_commit"][:9], worst):
-            yield asked
+        yield from question_since(warehouse, worst["good_commit"][:9], worst, answered=parts)
     ids = [worst["run_id"], worst["case_id"]]
     if warehouse.rows(
         "SELECT 1 FROM cases WHERE run_id = ? AND case_id = ? LIMIT 1", ids

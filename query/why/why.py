@@ -53,7 +53,7 @@ def why(
     where = {"metric": [metric]} if metric else {}
     compared = compared_rows(warehouse, *sides, where=where).usual
     rows = compared if metric else [row for row in compared if _is_time(row)]
-    whole = [row for row in rows if row["ratio"] is not None]
+    whole = [row for row in rows if row["base_value"] is not None and row["candidate_value"] is not None]
     if not whole:
         both = f"{sides[0].name} and {sides[1].name}"
         raise NothingToShow(
@@ -68,8 +68,12 @@ def why(
     for source in (*SOURCES, by_reason, by_compile_phase):
         if (parts := source(warehouse, sides, chosen)) is not None:
             return parts
-    how = HOW.get(chosen["suite"], FOR_MODELS)
-    raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how}")
+    raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how_to_record(chosen['suite'])}")
+
+
+def how_to_record(suite: str) -> str:
+    """What records the parts of a case."""
+    return HOW.get(suite, FOR_MODELS)
 
 
 def _is_time(row: Row) -> bool:

@@ -45,8 +45,8 @@ LOCK = threading.Lock()
 def hold():
     while True:
         with LOCK:
-            time.sleep(0.001)
-        time.sleep(0.0002)
+            time.sleep(0.005)
+        time.sleep(0.0005)
 
 threading.Thread(target=hold, daemon=True).start()
 
@@ -117,8 +117,8 @@ PROGRAMS = (
     _called("GC", "here", "gc.collect()"),
     _net("dtype", "y = torch.nn.functional.gelu(y)", "y = torch.nn.functional.gelu(y.double()).float()", ("gelu", "_to_copy", "copy_")),
     _net("layout", "y = y.relu()", "y = y.relu().t().contiguous().t().contiguous()", ("copy_", "clone")),
-    _net("graph break", "y = y.relu()", "y = y.relu(); torch._dynamo.graph_break()", ("work.py:13",), "graph_breaks"),
-    _net("recompilation", "y = y.relu()", "y = y.relu() * self.calls; self.calls += 1", ("work.py:11",), "recompiles"),
+    _net("graph break", "y = y.relu()", "y = y.relu(); torch._dynamo.graph_break()", ("work.py:12",), "graph_breaks"),
+    _net("recompilation", "y = y.relu()", "self.calls += 1; y = y.relu() + 0 * self.calls", ("calls",), "recompiles"),
 )  # fmt: skip
 
 
@@ -152,7 +152,8 @@ class Trial:
     def is_found(self) -> bool:
         """True if the planted line or operator comes first."""
         answer = self._why("base", "candidate")
-        first = next(iter(answer["parts"]), {"name": "", "file": None, "line": None})
+        none = {"name": "", "file": None, "line": None}
+        first = next((part for part in answer["parts"] if _is_shown(part)), none)  # as the table has it
         text = f"{first['name']} {first['file']}:{first['line']}"
         print(f"{self.program.cause}: {text}", file=sys.stderr)
         return any(name in text for name in self.program.first)
@@ -176,3 +177,8 @@ class Trial:
         if done.returncode:
             raise SystemExit(f"bench {' '.join(words)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout
+
+
+def _is_shown(part: dict[str, Any]) -> bool:
+    """True if a part is beyond noise: others are one row of the table."""
+    return part["low"] is None or part["low"] >= 0 or part["high"] <= 0

@@ -37,13 +37,19 @@ Bench = Callable[..., Result]
 
 
 def add(
-    store: Store, run_id: str, day: float, models: Mapping[str, float], *, commit: str = "c8", **fields: Any
-) -> None:
-    """A run of `bench measure` on this machine: ms of each model; one that takes none failed."""
+    store: Store, run_id: str, day: float, models: Mapping[str, float], *, commit: str = "c8",
+    operators: Mapping[str, float] | None = None, **fields: Any,
+) -> None:  # fmt: skip
+    """A run of `bench measure` on this machine: ms of each model; one that takes none failed; shares of operators of all."""
     events: list[Event] = []
     for model, ms in models.items():
         it = case(model, run=run_id, **AXES)
         events += [it, outcome(it, "ok" if ms else "OOM")] + ([timing(it, round(ms * 1e6))] if ms else [])
+        for name, share in (operators or {}).items():
+            place = json.dumps({"function": name, "calls": 1.0})
+            events += [
+                metric(it, "operator_part", share + d, unit="ratio", original_value=place) for d in (0, 0.001, 0.002)
+            ]
     usual = {
         "config": "main", "source": "measure", "started_at": round(day * DAY), "host": socket.gethostname(), "git_dirty": False,
         "git_commit": commit * 20, "environment_id": environment.capture().environment_id,
@@ -83,6 +89,19 @@ def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
     assert done.stderr == "3 comparisons of run run-8 with runs before: 3 SAME\n"
     assert bench("--format", "markdown").stdout == done.stderr + "\n"
     assert bench("--all").stdout.count("within 3 %; 8 against 1 run") == 3
+
+
+def test_the_worst_is_taken_apart(store: Store, bench: Bench) -> None:
+    """With --why the first rows of `bench why` follow its call; without recorded parts it says how to record them."""
+    add(store, "run-8", 8, {"mlp": 1.3}, commit="c8")
+    assert "bench measure models … --profile" in bench("--why").stderr
+
+    add(store, "run-7b", 7.5, {"mlp": 1.0}, commit="c7", operators={"gelu": 0.2, "addmm": 0.7})
+    add(store, "run-9", 9, {"mlp": 1.301}, commit="c8", operators={"gelu": 0.4, "addmm": 0.5})
+    said = bench("--why").stderr.splitlines()
+    place = next(number for number, line in enumerate(said) if line.startswith("why: bench why"))
+    assert said[place + 1].startswith("  gelu: +")
+    assert not [line for line in bench().stderr.splitlines() if line.startswith("  gelu")]
 
 
 def test_each_verdict_is_counted_once(store: Store, bench: Bench) -> None:

@@ -1,5 +1,6 @@
 """`bench bisect`: revisions are built once a tree and measured in their worktrees; what is known is never measured again."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
+from bench.measure.bisect import command
 from bench.measure.bisect.commits import commits_between, merged_range
 from bench.measure.bisect.driver import BisectSearch, search_name
 from bench.measure.engine.claims import ClaimFolder
@@ -48,9 +50,13 @@ class FakeMeasure:
         self.places.append(int(tags["place"]))
         if self.places[-1] in self.fails:
             return 2, "note\nError: no function 'work' in work.\n"
-        slower = "21600" in Path("work.py").read_text()
+        source = Path("work.py").read_text()
+        slower, line = "21600" in source, source.splitlines()[5].strip()
         with recorder.run("x", store=self.store, source="measure", tags=tags) as run:
             run.case("work").timing(1_080_000 + len(self.places) if slower else 1_000_000 + len(self.places))
+            for share in (0.9, 0.91, 0.92) if "--lines" in words else ():
+                text = json.dumps({"file": "work.py", "function": "work", "line": 6, "text": line})
+                run.case("work").metric("line_time", share, unit="ratio", phase="steady", text=text)
             run.case("work").outcome("ok")
         return 0, ""
 
@@ -171,6 +177,21 @@ def test_a_range_that_is_none_is_refused(planted: Planted, text: str, error: str
     """With the cure."""
     with pytest.raises((BenchError, UnknownName), match=error):
         commits_between(text)
+
+
+def test_the_commit_that_is_found_is_taken_apart(
+    planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --why each run records where time goes; the line that changed comes first, also when the search is shown again."""
+    store = Store(tmp_path / "s")
+    monkeypatch.setattr(command, "_measure", FakeMeasure(store))
+    ends = f"{planted.commits[0]}..{planted.commits[-1]}"
+    words = ["bisect", ends, "--why", "--prepare", planted.prepare, "--store", str(store.root)]
+    done = CliRunner().invoke(cli, [*words, "--", "measure", "function", "work:work"])
+    again = CliRunner().invoke(cli, ["bisect", "--show", "", "--why", "--store", str(store.root)])
+
+    for answer in (done, again):
+        assert "  work: for i in range(21600):" in answer.stderr, answer.output
 
 
 def test_a_folder_without_a_repository_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

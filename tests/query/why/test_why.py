@@ -9,7 +9,7 @@ import pytest
 from bench.cli import cli
 from bench.query.comparison.sides import Side
 from bench.query.why.command import cells
-from bench.query.why.parts import Decomposition, DifferencePart, decomposed, folded, part_of
+from bench.query.why.parts import NOTHING, Decomposition, DifferencePart, decomposed, folded, part_of
 from bench.query.why.sources import by_case, label, whole_of
 from bench.query.why.why import why
 from bench.warehouse import recorder
@@ -96,6 +96,18 @@ def test_equal_sides_differ_in_nothing() -> None:
 
     assert [row[0] for row in cells(found)] == ["2 other parts", "unattributed", "work:score"]
     assert len([*cells(found, everything=True)]) == 4
+    assert found.notes[0] == NOTHING
+
+
+@pytest.mark.parametrize(("errors", "is_said"), [(1, False), (40, True)])
+def test_one_part_of_many_is_beyond_its_interval_by_chance(errors: int, is_said: bool) -> None:
+    """A lone part beyond its 95 % interval differs; one of forty does so by chance."""
+    parts = [part_of("beyond", 0.0, 1.3, 1.0), *(part_of(f"{n}", 0.0, 0.0, 1.0) for n in range(errors - 1))]
+    found = decomposed(
+        "ns", DifferencePart("whole", 0.0, 1.3, 1.3, -1.0, 3.6), parts, error=1e-3 if errors == 1 else 1.0
+    )
+
+    assert (NOTHING in found.notes) == is_said
 
 
 def stepped(
@@ -193,6 +205,16 @@ def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first() -> None:
         ("data-dependent: print", 2.0, "/a/new.py", 7), ("gone", -4.0, "", 0), ("data-dependent: item()", 0.0, "/a/old.py", 3),
     ]  # fmt: skip
     assert found.whole.difference == -2.0 and found.unattributed.difference == 0
+
+
+def test_the_first_break_of_a_graph_has_its_reason() -> None:
+    """From none there is no ratio, but a difference."""
+    reason: dict[tuple[str, str | None], float] = {("graph_break()", "/a/new.py:7 in forward"): 1.0}
+    warehouse = Builder().add(*compiled("base", {}), *compiled("candidate", reason))
+    found = why(warehouse, SIDES, "net", metric="graph_breaks")
+
+    assert [(part.difference, part.line) for part in found.parts] == [(1.0, 7)] and found.whole.difference == 1.0
+    assert NOTHING not in found.notes
 
 
 def test_compile_latency_has_phases_that_add_up() -> None:
