@@ -218,7 +218,8 @@ class FormatFile:
     def _named(self, path: str, quantity: Quantity) -> Quantity:
         """A value that its unit or its column names, as `--map` names one."""
         metric = METRICS.get(unit_of(quantity.unit).name or "", path.rpartition(".")[2])
-        return Quantity(**{each.name: getattr(quantity, each.name) for each in fields(Quantity)} | {"metric": metric})
+        copied: dict[str, Any] = {each.name: getattr(quantity, each.name) for each in fields(Quantity)}
+        return Quantity(**{**copied, "metric": metric})
 
     def _quantity(self, said: Mapping[str, Any]) -> tuple[Sequence[str], str | None, Quantity]:
         """The columns, the pattern of columns, and what they become."""

@@ -86,7 +86,7 @@ def durations(kinds: Sequence[str], times: Sequence[int]) -> dict[str, int]:
     Phases lie in one another where an optimizer computes its own gradients, or a backward pass runs optimizers: the innermost
     counts. A phase that was not is 0.
     """
-    found = dict.fromkeys(PHASES, 0)
+    found: dict[str, int] = dict.fromkeys(PHASES, 0)
     inside: list[str] = []
     between = 0  # time in no phase, that is of the forward pass if a backward pass comes next
     began = times[0]
