@@ -46,7 +46,7 @@ def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition |
         place = _PLACE.fullmatch(each["place"] or "")
         file, line = (place[1], int(place[2])) if place else ("", 0)
         parts.append(part_of(each["reason"], each["base"], each["candidate"], 0.0, file=file, line=line))
-    if not parts:
+    if not parts and (row["base_value"] or row["candidate_value"]):
         return None
     noted = "by reason and place, those that the base lacks first; counts are exact"
     return decomposed(row["unit"], whole_of(row), parts, error=0.0, notes=[noted], new_first=True)

@@ -215,6 +215,12 @@ def test_the_first_break_of_a_graph_has_its_reason() -> None:
 
     assert [(part.difference, part.line) for part in found.parts] == [(1.0, 7)] and found.whole.difference == 1.0
     assert NOTHING not in found.notes
+    assert (
+        why(
+            warehouse.add(*compiled("other", {})), (SIDES[0], Side("other", ("other",))), "net", metric="graph_breaks"
+        ).notes[0]
+        == NOTHING
+    )
 
 
 def test_compile_latency_has_phases_that_add_up() -> None:
