@@ -35,6 +35,11 @@ FROM timings
 WHERE run_id = ? AND metric = 'latency' AND phase = 'steady'
 ORDER BY process, block
 """
+_LEVELS = """
+SELECT case_id, median, median_low, median_high, n, processes
+FROM cells
+WHERE run_id = ? AND metric = 'latency' AND phase = 'steady'
+"""
 UNKNOWN = Estimate(math.nan, 0.0, math.inf, 0, 0)
 
 Blocks = Mapping[tuple[int, int], tuple[float, bool]]  # by process and block: ns of one call, whether it was disturbed
@@ -44,10 +49,8 @@ Blocks = Mapping[tuple[int, int], tuple[float, bool]]  # by process and block: n
 class FunctionResult:
     """One function with its arguments, in the order measured.
 
-    `time` is the time of a call in ns, as the mean over processes: where these are of two kinds, as memory layout makes them,
-    the median of all samples is of one kind or the other by chance. `against` is the ratio of the first function's time to its
-    time, None of the first, and where either failed; `reference` the first function's time. `alone` says that there is no other
-    to compare with.
+    `time` is the time of a call in ns; `against` the ratio of the first function's time to its time, None of the first,
+    and where either failed; `reference` the first function's time. `alone` says that there is no other to compare with.
     """
 
     name: str
@@ -137,8 +140,8 @@ def results(warehouse: "Warehouse", run_id: str) -> list[FunctionResult]:
     for case_id, process, block, each_ns, disturbed in warehouse.rows(_SAMPLES, [run_id]):
         samples.setdefault(case_id, {})[process, block] = each_ns, disturbed
     levels = {
-        case_id: over_processes({key: (math.log(each_ns), disturbed) for key, (each_ns, disturbed) in blocks.items()})
-        for case_id, blocks in samples.items()
+        case_id: Estimate(median, low or 0.0, high or math.inf, n, processes or 1, (processes or 1) > 1)
+        for case_id, median, low, high, n, processes in warehouse.rows(_LEVELS, [run_id])
     }
     first: dict[str, tuple[str, Blocks, bool]] = {}  # by work
     found = []

@@ -14,9 +14,10 @@
 -- stdev        DOUBLE  Standard deviation of the sample (n - 1); NULL for one sample.
 -- median_low   DOUBLE  Lower end of the 95 % interval of the median. Within one process it is the k-th smallest sample, k =
 --                      floor((n + 1 - 1.96 √n) / 2), which covers at least 95 % for every n ≥ 6 (Conover, Practical
---                      Nonparametric Statistics, 3.2). Where several processes measured, it is no higher than median /
---                      exp(t · process_spread / √processes), with Student's t of one degree of freedom less than there are
---                      processes, since processes differ however many samples each has. NULL where neither is known.
+--                      Nonparametric Statistics, 3.2). Where several processes measured, it is no higher than the median, nor
+--                      than the geometric mean of the processes' medians, / exp(t · process_spread / √processes), with
+--                      Student's t of one degree of freedom less than there are processes, since processes differ however
+--                      many samples each has, and where they are of two kinds the median is of one. NULL where neither is known.
 -- median_high  DOUBLE  Upper end: the k-th largest sample, and no lower than the same of the processes.
 -- processes    BIGINT  Processes, forks, invocations or repetitions that measured it; NULL where nobody said.
 -- process_spread  DOUBLE  Standard deviation of ln(median) from process to process; NULL of fewer than two.
@@ -56,13 +57,13 @@ process_medians AS (
 process_spreads AS (
     SELECT
         run_id, case_id, metric, phase, count(*) AS processes,
-        list_stddev_samp(list_sort(list(CASE WHEN value > 0 THEN ln(value) END) FILTER (value > 0))) AS process_spread
+        list_sort(list(CASE WHEN value > 0 THEN ln(value) END) FILTER (value > 0)) AS logs
     FROM process_medians
     GROUP BY ALL
 ),
 rank_positions AS (
     SELECT
-        sorted_samples.*, processes, process_spread, len(x) AS n,
+        sorted_samples.*, processes, list_stddev_samp(logs) AS process_spread, exp(list_avg(logs)) AS process_mean, len(x) AS n,
         (len(x) - 1) * 0.25::DOUBLE AS r1, (len(x) - 1) * 0.5::DOUBLE AS r2, (len(x) - 1) * 0.75::DOUBLE AS r3,
         CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
     FROM sorted_samples
@@ -88,8 +89,8 @@ SELECT
     x[n] AS maximum,
     list_avg(x) AS mean,
     list_stddev_samp(x) AS stdev,
-    least(x[k], median / process_factor) AS median_low,
-    _finite(greatest(x[n + 1 - k], median * process_factor)) AS median_high,
+    least(x[k], median / process_factor, process_mean / process_factor) AS median_low,
+    _finite(greatest(x[n + 1 - k], median * process_factor, process_mean * process_factor)) AS median_high,
     processes,
     process_spread
 FROM summaries
