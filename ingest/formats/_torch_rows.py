@@ -54,7 +54,7 @@ MEASURES = (
     Measure("cudagraph_skips", "cudagraph_skips", "count", 1.0, "count", "lower"),
     Measure("graphs", "graphs", "count", 1.0, "count"),
     Measure("graph_calls", "graph_calls", "count", 1.0, "count"),
-    Measure("captured_ops", "captured_ops", "count", 1.0, "count", "higher"),
+    Measure("captured_ops", "captured_ops", "count", 1.0, "count"),
     Measure("total_ops", "total_ops", "count", 1.0, "count"),
     Measure("pct_ops", "captured_ops_share", "ratio", 1.0, "ratio", "higher"),  # called percent, and is 0 to 1
     Measure("pct_time", "captured_time_share", "ratio", 1.0, "ratio", "higher"),

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from ...warehouse.console.numbers import is_too_wide, ratio, scale, size
+from ...warehouse.console.numbers import is_too_wide, scale, size, speed_of
 from ...warehouse.console.tables import escape
 from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction, doubt
 from ..system.instructions import counts_in_words
@@ -90,7 +90,7 @@ def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tu
     )
     return (
         *shown,
-        ratio(faster, low, high, int(blocks or 0)) or "–",
+        speed_of(faster, low, high, int(blocks or 0)) or "–",
         together(known["difference_ns"], sign="+") + (f" ({interval})" if interval else ""),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import counted, duration, ratio, size, time_with_doubt
+from ...warehouse.console.numbers import counted, duration, size, speed_of, time_with_doubt
 from ...warehouse.console.tables import escape
 from ..engine.estimate import Estimate, combined, contradiction, doubt, process_estimate
 from ..engine.sampling import WIDEST_PRINTED_PRECISION, busy
@@ -85,7 +85,7 @@ class FunctionResult:
             self.function, " ".join(f"{key}={value}" for key, value in self.parameters.items()),
             time_with_doubt(*_printed(self.time)), *(duration(it(times) if times else None) for it in (min, max)),
             size(self.peak_bytes), str(self.time.processes),
-            (found and ratio(found.ratio, found.low, found.high, found.n)) or "–", self.status,
+            (found and speed_of(found.ratio, found.low, found.high, found.n)) or "–", self.status,
         )  # fmt: skip
 
     def values(self) -> tuple[Any, ...]:

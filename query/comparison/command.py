@@ -184,6 +184,7 @@ class Compare(Question["Comparison"]):
         from ..why.next_question import next_question
         from .compare import compare, exit_code
         from .restarts import describe_restarts
+        from .settling import describe_settling
 
         where = {"suite": self.suites, "backend": self.backends, "name": self.models, **(self.where or {})}
         if self.metrics or (asker.command and "metric" not in where):
@@ -196,7 +197,7 @@ class Compare(Question["Comparison"]):
             reply = replace(
                 reply,
                 hints=lambda: (
-                    *describe_restarts(warehouse, found),
+                    *(list(describe_restarts(warehouse, found)) or describe_settling(warehouse, found, self.places())),
                     *next_question(warehouse, found, all_runs=self.all_runs),
                 ),
             )

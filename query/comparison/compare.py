@@ -21,7 +21,7 @@ WORSE, BETTER = ("SLOWER", "WORSE"), ("FASTER", "BETTER")
 LIKELY_WORSE, LIKELY_BETTER = (tuple(f"LIKELY {verdict}" for verdict in verdicts) for verdicts in (WORSE, BETTER))
 
 # What is compared unless the column is named.
-USUAL = {"phase": "_is_warm(phase)", "metric": "is_headline AND _is_headline(metric, better)"}
+USUAL = {"phase": "_is_warm(phase)", "metric": "is_headline AND (_is_headline(metric, better) OR verdict = 'CHANGED')"}
 # worst first
 VERDICTS = (
     "BROKEN", *WORSE, *LIKELY_WORSE, "REMOVED", *BETTER, *LIKELY_BETTER, "FIXED", "ADDED", "CHANGED", "UNSURE", None, "SAME",
@@ -50,6 +50,7 @@ class Comparison:
     captures: list[str]  # sentences on scheduler steps that one side lacks
     crossovers: list[Row]  # sweeps in which the candidate is better from some size on: rows of `crossovers`
     machines: tuple[str, str] | None = None  # classes of both sides, where they are of different ones
+    across: bool = False  # these are compared as they stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ def compare(
         captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
         crossovers=_crossovers(warehouse, asked) if _may_cross(rows) else [],
         machines=_machines(warehouse, runs),
+        across=across,
     )
 
 

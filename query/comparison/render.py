@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, ratio, times
+from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, times
 from ...warehouse.errors import Exit
 from ..axes import MODEL_HEADINGS
 from ..document import Document, Section, Table, TableColumn
@@ -167,7 +167,10 @@ def machines(comparison: Comparison) -> Iterator[str]:
         yield f"bench doctor found the sides' machines different: {'; '.join(found)}"
     if not comparison.machines:
         return
-    before, after = comparison.machines
+    another = f"another machine: {' → '.join(comparison.machines)}"
+    if comparison.across:
+        yield f"{another}; compared as they stand"
+        return
     shared = [
         f"all {counted(count, 'case')} share {_shift(row)}"
         for row, count in _of_each_metric(comparison)
@@ -176,7 +179,7 @@ def machines(comparison: Comparison) -> Iterator[str]:
     beyond = (
         "cases are judged by what is beyond it" if shared else "fewer than 3 cases do not tell what is the machine's"
     )
-    yield f"another machine: {before} → {after}; {'; '.join([*shared, beyond])} (--across-machines compares them as they stand)"
+    yield f"{another}; {'; '.join([*shared, beyond])} (--across-machines compares them as they stand)"
 
 
 def _shift(row: Row) -> str:
@@ -285,8 +288,7 @@ def _moved(comparison: Comparison) -> list[Row]:
 def shifts(comparison: Comparison) -> Iterator[str]:
     """A sentence for each metric of which all cases moved together, by the floor or more."""
     for row in _moved(comparison):
-        value = ratio(row["ratio"], row["low"], row["high"])
-        yield f"all cases, {metric(row)}: {row['verdict']}, {value}; {row['reason']}"
+        yield f"all cases, {metric(row)}: {row['verdict']}, {change_of(row)}; {row['reason']}"
 
 
 def crossovers(comparison: Comparison) -> Iterator[str]:
@@ -312,8 +314,7 @@ def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
         axes = " ".join(filter(None, (row["suite"], row["backend"], metric(row))))
-        mean = ratio(row["ratio"], row["low"], row["high"])
-        text = f"{axes}: geomean {mean} over {row['n']} of {row['total']} matched"
+        text = f"{axes}: geomean {change_of(row)} over {row['n']} of {row['total']} matched"
         yield text + _names("; added: ", row["added"]) + _names("; removed: ", row["removed"])
     if len(comparison.means) > SENTENCES:
         more = counted(len(comparison.means) - SENTENCES, "more geometric mean")

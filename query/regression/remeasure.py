@@ -74,7 +74,9 @@ def _same_words(words: Sequence[str], config: str, store: str) -> list[str] | No
     """The recorded command of `bench measure command|function` or of pytest, with its config and store; None of any other."""
     for place, (word, following) in enumerate(itertools.pairwise(words)):
         if word == "measure" and following in ("command", "function"):
-            return ["bench", "measure", following, "--config", config, "--store", store, *words[place + 2 :]]
+            own = list(itertools.takewhile(lambda word: word != "--", words))
+            named = [] if "--config" in own else ["--config", config]
+            return ["bench", "measure", following, *named, "--store", store, *words[place + 2 :]]
     for place, word in enumerate(words):
         if word.rpartition("/")[2] in ("pytest", "py.test"):
             return ["pytest", "--bench-config", config, "--bench-store", store, *words[place + 1 :]]

@@ -36,8 +36,8 @@ SAID = """\
 main (run main-3; 2 more with --all-runs) against branch (run branch-3; 2 more with --all-runs): 1 BROKEN, 2 SLOWER, 1 FASTER, 2 SAME (SAME is shown with --all)
 all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
 all intervals: noise of a run 0.6 %
-builtin eager latency: geomean 1.19x (95 % 1.16–1.21) over 3 of 3 matched
-builtin inductor latency: geomean 0.91x (95 % 0.89–0.93) over 2 of 3 matched; removed: lstm
+builtin eager latency: geomean 1.19x faster (95 % 1.16–1.21) over 3 of 3 matched
+builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 matched; removed: lstm
 not judged: calls_captured (6); show them with --all, --metrics or --where 'phase=…'
 """  # noqa: E501
 DOCUMENT = """\
@@ -62,9 +62,9 @@ all intervals: noise of a run 0.6 %
 
 ### Geometric means
 
-builtin eager latency: geomean 1.19x (95 % 1.16–1.21) over 3 of 3 matched
+builtin eager latency: geomean 1.19x faster (95 % 1.16–1.21) over 3 of 3 matched
 
-builtin inductor latency: geomean 0.91x (95 % 0.89–0.93) over 2 of 3 matched; removed: lstm
+builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 matched; removed: lstm
 
 <details>
 <summary>The same within 3 %: 2</summary>

@@ -133,6 +133,7 @@ def test_a_case_nobody_announced_has_no_command(measured: Any) -> None:
         ("python -m bench measure command --repeat 5 'gzip -1 x' -- ls --tag",
          "bench measure command --config main --store store --repeat 5 'gzip -1 x' -- ls --tag"),
         ("/venv/bin/bench measure function json:dumps", "bench measure function --config main --store store json:dumps"),
+        ("bench measure function --config main f:g", "bench measure function --store store --config main f:g"),
         ("/venv/bin/pytest --bench tests", "pytest --bench-config main --bench-store store --bench tests"),
         ("python -m pytest --bench", "pytest --bench-config main --bench-store store --bench"),
         ("python own.py", None),

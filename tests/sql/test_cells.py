@@ -172,7 +172,7 @@ def test_two_units_of_one_metric_stay_apart(warehouse: Builder) -> None:
 
 
 def test_processes_that_measured_zero_have_no_logarithm(warehouse: Builder) -> None:
-    """A processor time of 0 leaves no error behind, and other processes tell the spread; the interval is theirs, around their median and their mean."""
+    """A processor time of 0 leaves no error behind; the others tell the spread; the interval is around median and mean."""
     it = case("m", "r")
     values = (0, 100, 110, 121)
     warehouse.add(run("r"), it, *(timing(it, ns, process=process) for process, ns in enumerate(values)))

@@ -181,19 +181,25 @@ def ratio(
     return f"{value:.{places}f}x (95 % {low:.{places}f}–{high:.{places}f}{known})"
 
 
-def change_of(row: Mapping[str, Any]) -> str | None:
+def change_of(row: Mapping[str, Any], n: int | None = None) -> str | None:
     """A ratio with its interval in words, `1.30x slower (95 % 1.27–1.33)`; as it stands where the interval holds 1.
 
     Args:
         row: One of `comparisons`, or with its columns ratio, low, high, unit and better.
+        n: How many samples it rests on, if that is to be said.
     """
     value, low, high = row["ratio"], row["low"], row["high"]
     if not value or low is None or high is None or low <= 1 <= high:
-        return ratio(value, low, high)
+        return ratio(value, low, high, n)
     if value < 1:
         value, low, high = 1 / value, 1 / high, 1 / low if low else math.inf
-    factor, _, doubt = (ratio(value, low, high) or "").partition(" ")
-    return f"{factor} {direction(row)}" + (f" {doubt}" if low != high else "")
+    factor, _, doubt = (ratio(value, low, high, n) or "").partition(" ")
+    return f"{factor} {direction(row)}" + (f" {doubt}" if low != high or n else "")
+
+
+def speed_of(value: float | None, low: float | None, high: float | None, n: int | None = None) -> str | None:
+    """How much faster or slower a time is, in the words of `change_of`."""
+    return change_of({"ratio": value, "low": low, "high": high, "unit": "ns", "better": "lower"}, n)
 
 
 def direction(row: Mapping[str, Any]) -> str:

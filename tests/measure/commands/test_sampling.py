@@ -173,7 +173,7 @@ def test_a_row_for_people_and_one_for_programs() -> None:
         "a", "101.0 ± 1.1 ms", "100.0 … 102.0 ms", "0.00 ms", "0.00 ms", "5.00 … 9.00 MiB", "8", "reference", "",
     )  # fmt: skip
     assert cells(b, a, alone=False)[-2:] == (
-        "2.000x (95 % 2.000–2.000, n=8)", "-50.5 ms (-50.5 … -50.5 ms)",
+        "2.000x faster (95 % 2.000–2.000, n=8)", "-50.5 ms (-50.5 … -50.5 ms)",
     )  # fmt: skip
     assert values(b, a)[4:8] == (8, 0, 50.5 * MS, pytest.approx(0.5345 * MS, rel=1e-3))
     exact = dict(zip(COLUMNS, values(b, a), strict=True))
@@ -215,7 +215,7 @@ def test_what_contradicts_the_means_beside_it_says_so() -> None:
         result(*[50, 50.5, 51, 51.5] * 5, *[300.0] * 5, name="b"),
     )
 
-    assert cells(other, base, alone=False)[-2].startswith("2.000x (95 % ")
+    assert cells(other, base, alone=False)[-2].startswith("2.000x faster (95 % ")
     assert "block by block the ratio is 2.000x" in said(other, base)
 
     faster = result(*[99, 100, 101, 102] * 3, name="c")

@@ -430,7 +430,7 @@ def test_a_ratio_that_contradicts_the_times_beside_it_says_so() -> None:
     )
     pairs = ratio_of([math.log(1.76) + x for x in (-0.01, 0.01) * 8])
 
-    assert str(row(slow, pairs, fast).cells()[7]).startswith("1.760x (95 % 1.743")
+    assert str(row(slow, pairs, fast).cells()[7]).startswith("1.760x faster (95 % 1.743")
     assert "block by block the ratio is 1.760x (95 % 1.743" in notes(slow, pairs, fast)
     assert "the times as a whole give 0.28x" in notes(slow, pairs, fast)
     assert row(fast, pairs, level({(0, block): 13500 * 1.76 for block in range(9)})).cells()[7].startswith("1.76")

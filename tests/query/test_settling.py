@@ -1,0 +1,69 @@
+"""What settles a verdict that an interval leaves open: the command below the table of `bench compare`."""
+
+import json
+from pathlib import Path
+
+import bench
+import pytest
+from bench.warehouse.store import Store
+
+from ..query.conftest import Bench
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store of its own in the folder that the commands run in."""
+    monkeypatch.chdir(tmp_path)
+    return Store(tmp_path / ".bench")
+
+
+def record(store: Store, config: str, us: int, **fields: str) -> None:
+    """A run of one case in two processes, as `bench measure function` records them."""
+    with bench.run(config, store=store, suite="function", **fields) as run:
+        case = run.case("work:f", suite="function", backend="work:f")
+        for block in range(20):
+            case.timing(us * 1000 + block, details={"process": block % 2, "block": block})
+        case.outcome("ok")
+
+
+def test_runs_of_other_tools_are_loaded_again(bench: Bench, store: Store) -> None:
+    """One run a side is likely at most; all runs of both configs decide."""
+    record(store, "A b", 100)
+    record(store, "C", 150)
+
+    assert (
+        "to settle it, load another result of each side, then: bench compare 'A b' C --all-runs"
+        in bench("compare", "A b", "C").stderr
+    )
+
+
+def test_what_bench_measured_is_measured_again(bench: Bench, store: Store) -> None:
+    """Both sides as they were measured, with the config that each has, then the comparison over all runs."""
+    for config, us in (("A", 100), ("C", 150)):
+        record(store, config, us, source="measure", command=f"bench measure function work:f --config {config}")
+
+    again = [f"bench measure function --store {store.root} work:f --config {config}" for config in "AC"]
+    told = f"to settle it, measure again: {' && '.join(again)} && bench compare A C --all-runs"
+    assert told in bench("compare", "A", "C").stderr
+
+
+def test_files_get_further_files_beside_them(bench: Bench, tmp_path: Path) -> None:
+    """A folder of results is a side of several runs."""
+    for name, seconds in (("a", 0.100), ("b", 0.106)):
+        times = [seconds + 1e-6 * number for number in range(10)]
+        statistics = dict.fromkeys(("mean", "median", "min", "max"), seconds)
+        result = {"command": "x", **statistics, "stddev": 1e-6, "times": times}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"results": [result]}))
+
+    told = "to settle it, put more results of each side into a folder: bench compare BASE/ CANDIDATE/"
+    assert told in bench("compare", "a.json", "b.json").stderr
+
+
+def test_what_is_decided_needs_no_more(bench: Bench, store: Store) -> None:
+    """Nothing is said where every verdict stands."""
+    for config, us in (("A", 100), ("C", 150)):
+        for _ in range(3):
+            record(store, config, us)
+
+    found = bench("compare", "A", "C", "--all-runs")
+    assert "SLOWER" in found.output and "to settle it" not in found.stderr
