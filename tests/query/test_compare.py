@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from bench.ingest.command import ingest_path
 from bench.query.comparison.compare import compare, exit_code
-from bench.query.comparison.render import document, render, sentences, shown
+from bench.query.comparison.render import document, machines, render, sentences, shown, verdict
 from bench.query.comparison.sides import Side, find_sides, sides_in_place
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Exit, UnknownName
-from bench.warehouse.events import Event
+from bench.warehouse.events import Environment, Event
 from bench.warehouse.load import load
 from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
@@ -315,6 +315,37 @@ def test_of_many_unsure_rows_the_largest_are_shown() -> None:
     assert len(shown(found, everything=True)) == 13
     told = "not shown: 2 UNSURE (2: fewer than … samples on a side); --all shows them"
     assert told in sentences(found) and told not in sentences(found, everything=True)
+
+
+def test_a_count_without_a_better_direction_is_shown_as_changed(warehouse: Builder) -> None:
+    """Captured operators 6 → 8: a row and a sentence say so; one that did not change is left out."""
+    for name, value in (("a", 6.0), ("b", 8.0)):
+        it = case("m", name, suite="s")
+        warehouse.add(
+            run(name), it, metric(it, "captured_ops", value, unit="count"), metric(it, "graphs", 1.0, unit="count")
+        )
+    found = compare(warehouse, Side("a", ("a",)), Side("b", ("b",)))
+
+    assert [(row["metric"], row["verdict"]) for row in found.rows] == [("captured_ops", "CHANGED")]
+    assert verdict(found) == "b: captured_ops is 1.333x more"
+
+
+@pytest.mark.parametrize(
+    ("across", "said"),
+    [
+        (False, "fewer than 3 cases do not tell what is the machine's (--across-machines compares them as they stand)"),
+        (True, "compared as they stand"),
+    ],
+)
+def test_other_machines_are_named_first(warehouse: Builder, across: bool, said: str) -> None:
+    """With what is made of that; asked to compare them as they stand, no word of too few cases, nor of the option."""
+    for name, cpu in (("a", "EPYC"), ("b", "Xeon")):
+        it = case("m", name, suite="s")
+        times = (timing(it, 1000 + block, process=0, block=block) for block in range(8))
+        warehouse.add(Environment(environment_id=cpu, cpu=cpu), run(name, environment_id=cpu), it, *times)
+    found = compare(warehouse, Side("a", ("a",)), Side("b", ("b",)), across=across)
+
+    assert [*machines(found)] == [f"another machine: EPYC → Xeon; {said}"]
 
 
 def test_sentences_tell_what_a_table_cannot() -> None:
