@@ -51,7 +51,7 @@ lint:
 
 types:
 	$(BIN)/mypy
-	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/basedpyright --project pyproject.toml --pythonpath $(BIN)/python
 
 tests:
 	$(BIN)/python -m pytest -n auto $(MARKS)
