@@ -156,7 +156,7 @@ SELECT
     x[n] AS maximum,
     list_avg(x) AS mean,
     list_stddev_samp(x) AS stdev,
-    coalesce(mean_of_all / factor, x[k]) AS median_low,
+    _finite(coalesce(mean_of_all / factor, x[k])) AS median_low,
     _finite(coalesce(mean_of_all * factor, x[n + 1 - k])) AS median_high,
     size AS tokens
 FROM ranked
