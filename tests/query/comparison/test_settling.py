@@ -7,7 +7,7 @@ import bench
 import pytest
 from bench.warehouse.store import Store
 
-from ..query.conftest import Bench
+from ..conftest import Bench
 
 
 @pytest.fixture
