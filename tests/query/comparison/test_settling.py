@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import bench
 import pytest
@@ -17,7 +18,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return Store(tmp_path / ".bench")
 
 
-def record(store: Store, config: str, us: int, **fields: str) -> None:
+def record(store: Store, config: str, us: int, **fields: Any) -> None:
     """A run of one case in two processes, as `bench measure function` records them."""
     with bench.run(config, store=store, suite="function", **fields) as run:
         case = run.case("work:f", suite="function", backend="work:f")
