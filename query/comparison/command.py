@@ -197,7 +197,7 @@ class Compare(Question["Comparison"]):
             reply = replace(
                 reply,
                 hints=lambda: (
-                    *(list(describe_restarts(warehouse, found)) or describe_settling(warehouse, found, self.places())),
+                    *(list(describe_restarts(warehouse, found)) or describe_settling(warehouse, found)),
                     *next_question(warehouse, found, all_runs=self.all_runs),
                 ),
             )

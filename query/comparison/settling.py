@@ -1,11 +1,10 @@
 """What settles a verdict that is likely or unsure: further runs of both sides, and the command that judges with them."""
 
 import shlex
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..regression.remeasure import command_for
-from ..run_paths import is_path
+from ..run_paths import GatheredStore
 from .compare import Comparison
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ FROM runs WHERE list_contains(?::VARCHAR[], run_id)
 """
 
 
-def describe_settling(warehouse: "Warehouse", found: Comparison, places: Sequence[str]) -> list[str]:
-    """A sentence with the command, where an interval leaves a verdict open; `places` are the sides as they were given."""
+def describe_settling(warehouse: "Warehouse", found: Comparison) -> list[str]:
+    """A sentence with the command, where an interval leaves a verdict open."""
     doubtful = [
         row for row in found.rows if row["low"] is not None and (row["verdict"] or "").startswith(("LIKELY", "UNSURE"))
     ]
@@ -28,17 +27,20 @@ def describe_settling(warehouse: "Warehouse", found: Comparison, places: Sequenc
         return []
     if found.machines and not found.across:
         return ["to settle it, measure both sides on one machine"]
-    if any(map(is_path, places)):
+    if isinstance(warehouse.store, GatheredStore):
         return ["to settle it, put more results of each side into a folder: bench compare BASE/ CANDIDATE/"]
-    cases = [row["case_id"] for row in doubtful[:MOST_CASES]]
-    again = [command_for(warehouse, side.runs[0], cases) for side in (found.base, found.candidate)]
-    sides = [warehouse.rows(_SIDE, [[*side.runs]])[0] for side in (found.base, found.candidate)]
-    (base, base_commit), (candidate, commit) = sides
+    sides = found.base, found.candidate
+    (base, base_commit), (candidate, commit) = (warehouse.rows(_SIDE, [[*side.runs]])[0] for side in sides)
     if base == candidate:
         base, candidate = base_commit, commit
-    judged = f"bench compare {shlex.quote(base or 'A+A2')} {shlex.quote(candidate or 'B+B2')} --all-runs"
-    commands = list(dict.fromkeys(shlex.join(words) for words in again if not isinstance(words, str)))
-    if any(isinstance(words, str) for words in again):
-        return [f"to settle it, load another result of each side, then: {judged}"]
+    if base is None or candidate is None or base == candidate:
+        return ["to settle it, record more runs of each side and join their ids: bench compare BASE+ID CANDIDATE+ID"]
+    judged = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)} --all-runs"
+    commands = []
+    for side in sides:
+        words = command_for(warehouse, side.runs[0], [row["case_id"] for row in doubtful[:MOST_CASES]])
+        if isinstance(words, str):
+            return [f"to settle it, load another result of each side, then: {judged}"]
+        commands.append(shlex.join(words))
     where = ", each side at its commit" if base_commit != commit else ""
-    return [f"to settle it, measure again{where}: {' && '.join([*commands, judged])}"]
+    return [f"to settle it, measure again{where}: {' && '.join([*dict.fromkeys(commands), judged])}"]

@@ -60,6 +60,24 @@ def test_files_get_further_files_beside_them(bench: Bench, tmp_path: Path) -> No
     assert told in bench("compare", "a.json", "b.json").stderr
 
 
+def test_runs_of_one_config_without_commits_are_joined_by_their_ids(bench: Bench, store: Store) -> None:
+    """Nothing but its id tells a run of one side from one of the other."""
+    for us in (100, 106):
+        record(store, "A", us)
+
+    told = "to settle it, record more runs of each side and join their ids: bench compare BASE+ID CANDIDATE+ID"
+    assert told in bench("compare", "A~1", "A").stderr
+
+
+def test_a_config_is_no_folder_of_its_name(bench: Bench, store: Store, tmp_path: Path) -> None:
+    """A name wins over a path, here as for the sides."""
+    record(store, "A", 100)
+    record(store, "C", 106)
+    (tmp_path / "A").mkdir()
+
+    assert "then: bench compare A C --all-runs" in bench("compare", "A", "C").stderr
+
+
 def test_what_is_decided_needs_no_more(bench: Bench, store: Store) -> None:
     """Nothing is said where every verdict stands."""
     for config, us in (("A", 100), ("C", 150)):
