@@ -11,7 +11,7 @@ import itertools
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
-from .readers.files import FileLocation, find_files, is_circle, left_below, read_head
+from .readers.files import FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
+from .readers.folders import folder_config, folders_in
 from .readers.unrecognised import READABLE, describe, is_begun_json
 from .registry import find_format, formats
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
@@ -34,6 +35,7 @@ class RequestedPath:
 
     path: Path
     config: str | None  # label given by the user
+    default: str | None = None  # config that the folders above it give
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +160,49 @@ def make_plan(
     for want in wanted:
         if options.own is None and is_store(want.path):
             plan.stores.append(want.path)
-        else:
-            _plan_set(want, options, known, plan, progress)
+            continue
+        known_before, items_before = known.rows(), len(plan.items)
+        _plan_tree(want, options, known, plan, progress)
+        if want.config is None:
+            plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
     return plan
+
+
+def _plan_tree(
+    want: RequestedPath, options: SourceOptions, known: KnownSources, plan: IngestPlan, progress: IngestProgress
+) -> None:
+    """Plan a file or folder, or each folder in it where it has no results of its own."""
+    try:
+        _plan_set(want, options, known, plan, progress)
+    except NoFilesError as error:
+        above = error
+    else:
+        return
+    items_before, folders, failed = len(plan.items), folders_in(want.path), []
+    for folder in folders:
+        default = folder_config(folder.name, want.default, want.path)
+        try:
+            _plan_tree(RequestedPath(folder, want.config, default), options, known, plan, progress)
+        except NoFilesError as error:
+            failed.append(f"{str(error).splitlines()[0].rstrip('.:')}; left out")
+    if len(failed) == len(folders):
+        raise above
+    plan.notes += [*_left_out(want, above.looks, options), *failed]
+    if want.default is None:
+        plan.notes.append(_of_folders(want, plan.items[items_before:]))
+
+
+def _of_folders(want: RequestedPath, items: Iterable[Item]) -> str:
+    """A note that says which configs the folders of a PATH became."""
+    folders: dict[str, set[Path]] = {}
+    for item in items:
+        folders.setdefault(item.config, set()).add(item.path.parent)
+    configs = ", ".join(
+        f"{config} ({counted(len(paths), 'folder')})" for config, paths in list(folders.items())[:SHOWN]
+    )
+    more = f" and {len(folders) - SHOWN} more" if len(folders) > SHOWN else ""
+    other = "" if want.config else f". To make them runs of one config: bench ingest NAME:{shlex.quote(str(want.path))}"
+    return f"{want.path} holds folders of results: {configs}{more}{other}"
 
 
 def is_store(path: Path) -> bool:
@@ -176,8 +218,7 @@ def _plan_set(
     """Plan the files of one PATH: one result set, one run for each format in it."""
     forced = options.own or (find_format(options.format) if options.format else None)
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
-    before, known_before = len(plan.notes), known.rows()
-    items_before = len(plan.items)
+    before = len(plan.notes)
     unknown: dict[str, str] = {}
     found: dict[tuple[str, str, str], list[_File]] = {}
     places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
@@ -193,31 +234,42 @@ def _plan_set(
             continue
         if file is not None:
             found.setdefault((file.kind, _group(file.kind, file.name), _set(file.kind, file.name)), []).append(file)
-    if unknown and not found and len(plan.notes) == before:
-        looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:SHOWN])
-        more = f"\n  … and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
-        if options.own is not None:
-            raise BenchError(f"nothing in {want.path} can be read as you say:\n{looks}{more}")
-        if proposal := _proposal(want, unknown):
-            raise BenchError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}")
-        others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
-        raise BenchError(
-            f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format"
-            f"{others}.\nAny table is read by naming its columns with --map, any log by describing its lines "
-            "with --pattern: see bench ingest --help"
-        )
-    asked = want.path.is_dir() and options.own is None
-    for name, look in unknown.items():
-        how = f". How to read it: bench ingest {shlex.quote(str(want.path / name))}" if asked else ""
-        plan.notes.append(f"{Path(want.path.name, name)} {look}; left out{how}")
+    if not found and ((unknown and len(plan.notes) == before) or folders_in(want.path)):
+        raise _nothing_found(want, unknown, options)
+    plan.notes += _left_out(want, unknown, options)
     if want.path.is_dir() and (left := left_below(want.path, places)):
         plan.notes.append(left)
     for (_, group, _), files in found.items():
         label = _join(want.config, group) if want.config else None
-        default = _join(folder.name or folder.anchor, group)
+        default = _join(want.default or folder.name or folder.anchor, group)
         _plan_run(files, label, default, known, plan)
-    if want.config is None:
-        plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
+
+
+def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: SourceOptions) -> NoFilesError:
+    """The error of a path in which no file is recognised: what lies there, and how it could be read."""
+    looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:SHOWN])
+    more = f"\n  … and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+    if not unknown:
+        return NoFilesError(f"nothing in {want.path} can be loaded.", unknown)
+    if options.own is not None:
+        return NoFilesError(f"nothing in {want.path} can be read as you say:\n{looks}{more}", unknown)
+    if proposal := _proposal(want, unknown):
+        return NoFilesError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}", unknown)
+    others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
+    return NoFilesError(
+        f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format"
+        f"{others}.\nAny table is read by naming its columns with --map, any log by describing its lines "
+        "with --pattern: see bench ingest --help",
+        unknown,
+    )
+
+
+def _left_out(want: RequestedPath, unknown: Mapping[str, str], options: SourceOptions) -> Iterator[str]:
+    """Notes about files that are not recognised, each with the command whose answer says how to read it."""
+    asked = want.path.is_dir() and options.own is None
+    for name, look in unknown.items():
+        how = f". How to read it: bench ingest {shlex.quote(str(want.path / name))}" if asked else ""
+        yield f"{Path(want.path.name, name)} {look}; left out{how}"
 
 
 def _proposal(want: RequestedPath, unknown: Iterable[str]) -> str | None:

@@ -6,7 +6,7 @@ import os
 import shlex
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,18 @@ from .packing import PackingError, packing_of, unpacked
 
 HEAD_BYTES = 1 << 16
 FOLDERS_NAMED = 3  # subfolders that a note names, rather than a pattern
+
+
+class NoFilesError(BenchError):
+    """A path holds no file that can be read.
+
+    Attributes:
+        looks: What each file in it looks like, by name.
+    """
+
+    def __init__(self, message: str, looks: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.looks = looks or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,8 @@ def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[st
     """The regular files of a path, and those in the places below it that the formats name; what else lies there is noted.
 
     Raises:
-        BenchError: It is a special file, or a folder without files.
+        NoFilesError: It is a folder without files.
+        BenchError: It is a special file.
     """
     if not path.is_dir():
         if not path.is_file():
@@ -56,9 +69,7 @@ def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[st
     if folders:
         found += _below(path, inside, kinds(), notes)
     if not found:
-        each = f"{shlex.quote(os.fspath(path))}/*"
-        hint = f" Load its folders: bench ingest {each} (as runs of one config, with --config NAME)." if folders else ""
-        raise BenchError(f"the folder {path} holds no files.{hint}")
+        raise NoFilesError(f"the folder {path} holds no files.")
     return found
 
 

@@ -1,0 +1,91 @@
+"""Folders of folders: what `bench ingest profiling_dir/` makes of them."""
+
+from pathlib import Path
+
+import pytest
+from bench.ingest.readers.folders import is_repeat
+from bench.warehouse.errors import BenchError
+
+from .conftest import Load, Rows
+from .records import lines, step
+
+
+def write(folder: Path, number: int) -> None:
+    """A profile of one step in a new folder."""
+    folder.mkdir(parents=True)
+    (folder / "p_0.jsonl").write_text(lines(step(number)))
+
+
+@pytest.fixture
+def profiling_dir(tmp_path: Path) -> Path:
+    """Two configs of two days each."""
+    for number, place in enumerate(("A/day-1", "A/day-2", "B/day-1", "B/day-2")):
+        write(tmp_path / "profiling_dir" / place, number)
+    return tmp_path / "profiling_dir"
+
+
+def test_folders_of_folders_are_configs_and_those_that_count_are_their_runs(
+    load: Load, rows: Rows, profiling_dir: Path
+) -> None:
+    """The note says so, and how to have it otherwise; a second ingest finds all of it known."""
+    report = load(profiling_dir)
+
+    assert rows("SELECT config, count(*) FROM runs GROUP BY ALL ORDER BY ALL") == [("A", 2), ("B", 2)]
+    assert report.notes == [
+        f"{profiling_dir} holds folders of results: A (2 folders), B (2 folders). "
+        f"To make them runs of one config: bench ingest NAME:{profiling_dir}"
+    ]
+    assert sum(line.known for line in load(profiling_dir).lines) == 4
+
+
+def test_a_name_or_a_folder_of_days_makes_one_config(load: Load, rows: Rows, profiling_dir: Path) -> None:
+    """The name that a user gives is kept; days are named by the folder that holds them."""
+    load(profiling_dir / "A")
+    load(f"mine:{profiling_dir / 'B'}")
+
+    assert rows("SELECT config, count(*) FROM runs GROUP BY ALL ORDER BY ALL") == [("A", 2), ("mine", 2)]
+
+
+def test_deeper_folders_are_named_by_all_that_do_not_count(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """A date between them says nothing of the config."""
+    write(tmp_path / "top" / "h100" / "2026-11-28" / "A", 1)
+    load(tmp_path / "top")
+
+    assert rows("SELECT config FROM runs") == [("h100/A",)]
+
+
+def test_what_lies_beside_the_folders_is_told(load: Load, rows: Rows, profiling_dir: Path) -> None:
+    """A README, an empty file and a folder of pictures leave the rest as it is."""
+    (profiling_dir / "README.md").write_text("# What this is\n")
+    (profiling_dir / "keep").write_text("")
+    (profiling_dir / "pictures").mkdir()
+    (profiling_dir / "pictures" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (profiling_dir / ".hidden").mkdir()
+
+    notes = load(profiling_dir).notes
+
+    assert rows("SELECT count(*) FROM runs") == [(4,)]
+    assert notes[0] == f"{profiling_dir / 'keep'} is empty"
+    assert notes[1].startswith("profiling_dir/README.md begins with") and "left out" in notes[1]
+    assert notes[2] == f"nothing in {profiling_dir / 'pictures'} is recognised; left out"
+
+
+def test_folders_without_any_result_are_an_error(load: Load, tmp_path: Path) -> None:
+    """As an empty folder is."""
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    with pytest.raises(BenchError, match=r"the folder .*a holds no files"):
+        load(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "repeats"),
+    [
+        ("day-1", True), ("run_02", True), ("seed3", True), ("2026-11-28", True), ("20261128", True),
+        ("nightly-2026-11-28T03:00:10Z", True), ("2026-11-28_0300", True),
+        ("A", False), ("1024", False), ("tokens-2048", False), ("v2", False), ("run", False), ("day-1-slow", False),
+        ("rank0", False),
+    ],
+)  # fmt: skip
+def test_a_repeat_is_told_by_its_name(name: str, repeats: bool) -> None:
+    """By a word that counts, or a date; a bare number may be a setting."""
+    assert is_repeat(name) is repeats
