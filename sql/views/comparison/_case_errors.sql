@@ -10,9 +10,10 @@
 -- (_assumed_reach), and no less than 8 cases or more differ from one another where most of them did not change: the shortest
 -- interval that holds half of their effects tells centre and spread (Rousseeuw and Leroy, Robust Regression and Outlier
 -- Detection, 1987; 1 + 4 / n for few), which are taken once more without those beyond 2.5 spreads. 0.3 degrees of freedom a case
--- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Beyond 2.5 times what is assumed, cases differ
--- because they changed, each by its own factor, as in a sweep over sizes: no session is taken to do that, and where 3 processes or more a
--- side tell a case's own error, their spread does not count at all. Nor is it less than equal sides differed within
+-- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Beyond 2.5 times what is assumed, cases are taken to
+-- differ because they changed, each by its own factor, as in a sweep over sizes; beyond 5 times, where 3 processes or more a side tell a
+-- case's own error, their spread does not count at all. What is more than likely even so is beyond 1.4 times that spread, 2.5 to 5 times
+-- what is assumed. Nor is it less than equal sides differed within
 -- seconds when bench doctor last looked at a machine of the pair: it sees its noise floor four times in five, 1.96 + 0.84 errors.
 --
 -- Sides of different classes of machine differ as these do. Of 3 cases or more the median effect is what they share, and is taken
@@ -50,7 +51,7 @@
 -- error          DOUBLE   Standard error of the change; NULL where sessions are assumed.
 -- reach          DOUBLE   Half of the 95 % interval of the change.
 -- own_reach      DOUBLE   The same by runs and samples of the case, or by sessions as assumed: whatever the effects of other cases are.
--- widest_reach   DOUBLE   The same by sessions that differ by the most that is assumed of them; NULL where they were seen to vary.
+-- widest_reach   DOUBLE   The same by sessions that differ as far as these cases do, within bounds; NULL where they were seen to vary.
 -- change         DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
 --                         other sizes the least that it may be.
 -- is_repeated    BOOLEAN  Whether several candidates differ from the base in the same direction.
@@ -141,7 +142,8 @@ errors AS (
             AS assumed_reach,
         CASE WHEN is_other_machine THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
         greatest(assumed_reach, CASE
-            WHEN cases_reach > most_reach THEN CASE WHEN least(base_processes, candidate_processes) >= 3 THEN assumed_reach ELSE most_reach END
+            WHEN cases_reach > 2 * most_reach AND least(base_processes, candidate_processes) >= 3 THEN assumed_reach
+            WHEN cases_reach > most_reach THEN most_reach
             ELSE cases_reach
         END) AS session_reach,
         pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
@@ -183,7 +185,9 @@ tested_changes AS (
         greatest(own_error * inflation, chance_error) AS error,
         CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * error END AS reach,
         CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
-        CASE WHEN is_assumed THEN sqrt(pow(most_reach, 2) + squared_reach) END AS widest_reach,
+        CASE WHEN is_assumed
+            THEN sqrt(pow(greatest(most_reach, least(1.4::DOUBLE * coalesce(cases_reach, 0), 2 * most_reach)), 2) + squared_reach)
+        END AS widest_reach,
         CASE
             WHEN run_change * (run_change - size_effect) < 0 THEN 0 * run_change
             WHEN abs(run_change - size_effect) < abs(run_change) THEN run_change - size_effect

@@ -410,8 +410,9 @@ def _assumed(change: Array, processes: float | None) -> Judgement:
     """One run a side and no history: how sessions differ is assumed, so that nothing is more than likely without processes."""
     assumed, floor, cases = assumed_reach("latency", "steady", "ns"), np.log1p(FLOOR), len(change)
     spread, most = _cases_reach(change) if cases >= 8 else 0.0, 2.5 * assumed
-    session = max(assumed, spread if spread <= most else most if processes is None else 0.0)
-    far, reach, widest = np.abs(change), np.hypot(session, processes or 0), np.hypot(most, processes or 0)
+    session = max(assumed, min(spread, most) if processes is None or spread <= 2 * most else 0.0)
+    sure = max(most, min(1.4 * spread, 2 * most))
+    far, reach, widest = np.abs(change), np.hypot(session, processes or 0), np.hypot(sure, processes or 0)
     called, likely = np.zeros(cases, dtype=bool), far - reach > floor
     if processes is not None and spread <= assumed:
         called, likely = likely, far > np.maximum(reach, floor)
