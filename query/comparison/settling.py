@@ -3,6 +3,7 @@
 import shlex
 from typing import TYPE_CHECKING
 
+from ...warehouse.console.numbers import counted
 from ..regression.remeasure import command_for
 from ..run_paths import GatheredStore
 from .compare import Comparison
@@ -36,6 +37,9 @@ def describe_settling(warehouse: "Warehouse", found: Comparison) -> list[str]:
     if base is None or candidate is None or base == candidate:
         return ["to settle it, record more runs of each side and join their ids: bench compare BASE+ID CANDIDATE+ID"]
     judged = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)} --all-runs"
+    if any(side.others for side in sides):
+        runs = counted(sum(len(side.runs) + side.others for side in sides), "run")
+        return [f"to settle it, judge all {runs} of both sides: {judged}"]
     commands = []
     for side in sides:
         words = command_for(warehouse, side.runs[0], [row["case_id"] for row in doubtful[:MOST_CASES]])

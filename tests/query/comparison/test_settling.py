@@ -38,6 +38,16 @@ def test_runs_of_other_tools_are_loaded_again(bench: Bench, store: Store) -> Non
     )
 
 
+def test_runs_that_are_there_already_are_judged_first(bench: Bench, store: Store) -> None:
+    """Nobody measures again what a store holds."""
+    for us in (100, 101):
+        record(store, "A", us)
+        record(store, "C", us + 50)
+
+    told = "to settle it, judge all 4 runs of both sides: bench compare A C --all-runs"
+    assert told in bench("compare", "A", "C").stderr
+
+
 def test_what_bench_measured_is_measured_again(bench: Bench, store: Store) -> None:
     """Both sides as they were measured, with the config that each has, then the comparison over all runs."""
     for config, us in (("A", 100), ("C", 150)):
