@@ -25,6 +25,7 @@ from .query.question import Asker, Question, documentation_of, signature_of
 from .query.regression.command import Regressions
 from .query.relation import Relation
 from .query.why.command import Why
+from .viz.report import ReportRun
 from .warehouse.console.numbers import counted
 from .warehouse.console.tables import html_table, text_table
 from .warehouse.database import Warehouse
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Result = TypeVar("Result")
+Made = TypeVar("Made")
 Asked = ParamSpec("Asked")  # options of a question
 
 
@@ -94,20 +96,28 @@ class Verdicts(Generic[Result]):
         return table + "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
 
 
-def ask(question: Callable[Asked, Question[Result]]) -> "Callable[Concatenate[OpenStore, Asked], Verdicts[Result]]":
-    """The method that asks a question: its options are its arguments."""
+def ask_for(
+    question: Callable[Asked, Question[Result]], made: "Callable[[Store, Verdicts[Result]], Made]"
+) -> "Callable[Concatenate[OpenStore, Asked], Made]":
+    """The method that asks a question: its options are its arguments; `made` makes its value of the answer."""
     asked = cast("type[Question[Result]]", question)
     signature = signature_of(asked)
 
-    def method(self: "OpenStore", *args: Any, **kwargs: Any) -> "Verdicts[Result]":
-        return self.answer(asked(**signature.bind(*args, **kwargs).arguments))
+    def method(self: "OpenStore", *args: Any, **kwargs: Any) -> Made:
+        return made(self.store, self.answer(asked(**signature.bind(*args, **kwargs).arguments)))
 
     method.__name__, method.__doc__ = asked.name, documentation_of(asked)
     this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[this, *signature.parameters.values()], return_annotation=Verdicts
+        parameters=[this, *signature.parameters.values()],
+        return_annotation=made if isinstance(made, type) else Verdicts,
     )
     return method  # type: ignore[return-value]
+
+
+def ask(question: Callable[Asked, Question[Result]]) -> "Callable[Concatenate[OpenStore, Asked], Verdicts[Result]]":
+    """The method that asks a question and returns its answer."""
+    return ask_for(question, lambda store, found: found)
 
 
 def ask_several(question: Callable[..., Question[Result]]) -> "Callable[..., Verdicts[Result]]":
@@ -120,7 +130,12 @@ class ReportOfRun:
     """A report: Markdown when printed, HTML in a notebook."""
 
     store: Store
-    result: "Report"
+    found: "Verdicts[Report]"
+
+    @property
+    def result(self) -> "Report":
+        """The document, and what it is about."""
+        return self.found.result
 
     def markdown(self) -> str:
         """The report as Markdown of any length."""
@@ -221,18 +236,7 @@ class OpenStore:
 
     cost_model = ask(FitCosts)
 
-    def report(self, run: str = "latest", base: str | None = None, *, all_runs: bool = False) -> ReportOfRun:
-        """Report a run, beside another or the one before it of the same config, as `bench report` does.
-
-        With `all_runs` every run that either name means is compared, not only the newest and its repeats.
-
-        Raises:
-            UnknownName: No run answers to a name.
-        """
-        from .query.report import report
-
-        with Warehouse.open(self.store) as warehouse:
-            return ReportOfRun(self.store, report(warehouse, run, base, all_runs=all_runs))
+    report = ask_for(ReportRun, ReportOfRun)
 
     def chart(self, name: str, **options: Any) -> "altair.Chart":
         """Draw a chart, as `bench viz NAME` does.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..query.change.history import History
     from ..query.contents.results import RunResults
     from ..query.explain.explain import Explanation
+    from ..query.report import Report
     from ..query.why.parts import Decomposition
 
 Row = Mapping[str, Any]
@@ -179,6 +180,16 @@ def of_explanation(asked: Explain, found: "Verdicts[Explanation]") -> Told:
     if asked.names[-1] == GEOMEAN:
         doubts.append(MEAN_IS_NO_VERDICT)
     return [found.result.title.replace("\n", "; "), *found.sentences], [], doubts
+
+
+def of_report(asked: Question[Any], found: "Verdicts[Report]") -> Told:
+    """Caveats of `report`, for an agent."""
+    document = found.result.document
+    return (
+        [f"{document.title}: {document.verdict}"],
+        [],
+        [f"what it counts as unsure is {NOT_CLAIMED}", MEAN_IS_NO_VERDICT],
+    )
 
 
 def of_why(asked: Question[Any], found: "Verdicts[Decomposition]") -> Told:

@@ -16,11 +16,13 @@ from ..api import OpenStore, Verdicts
 from ..query.change.command import Changes
 from ..query.comparison.command import Compare
 from ..query.contents.command import Show
+from ..query.document import COMMENT_LIMIT
 from ..query.explain.command import Explain, Plan
 from ..query.limited import QuestionLimits, limited, settings
 from ..query.question import Question, fields_of, tool_signature_of
 from ..query.regression.command import Regressions
 from ..query.why.command import Why
+from ..viz.report import ReportRun
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import escape, json_value
 from ..warehouse.database import Warehouse
@@ -37,7 +39,7 @@ Started = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]  
 MOST_ROWS = 1000
 MOST_TEXT = 2000  # characters of a text in a row
 LIMITS = QuestionLimits(characters=MOST_TEXT + 1)  # what is cut says so
-MOST_DOCUMENT = 60_000  # characters of a report or an explanation
+MOST_DOCUMENT = COMMENT_LIMIT  # characters of a report or an explanation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,18 +137,7 @@ class Questions:
 
     plan = tool(Plan, caveats.of_plan)
 
-    def report(self, run: str = "latest", base: str | None = None) -> ToolAnswer:
-        """The report of a run as Markdown, against a base if one is given, else against the runs before of its config."""
-        document = self.store.report(run, base).result.document
-        return ToolAnswer(
-            summary=escape(f"{document.title}: {document.verdict}"),
-            doubt=[
-                f"what it counts as unsure is {caveats.NOT_CLAIMED}",
-                caveats.MEAN_IS_NO_VERDICT,
-                caveats.ROWS_ARE_DATA,
-            ],
-            text=document.markdown(MOST_DOCUMENT),
-        )
+    report = tool(ReportRun, caveats.of_report)
 
     def chart(
         self, name: str, options: dict[str, Any] | None = None, picture: bool = False, limit: int = 50

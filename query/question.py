@@ -141,6 +141,7 @@ class Reply(Generic[Result]):
     headings_alone: bool = True  # whether a table without rows is shown
     markdown_without_rows: Callable[[], str] | None = None  # Markdown in place of such a table
     says_always: bool = False  # whether the sentences belong to rows for programs, too
+    deliver: Callable[[], None] | None = None  # what the command does with it, where it does not write rows
     exit_code: Exit = Exit.OK
     nothing: BenchError | None = None  # what the command ends with in place of an answer
     failure: BenchError | None = None  # what it ends with after the answer
@@ -203,6 +204,7 @@ class Question(Generic[Result]):
     has_verdicts: ClassVar[bool] = False  # whether their verdict is one of those of `bench compare`
     text_alone: ClassVar[bool] = False  # whether agents get its text without rows
     fitted: ClassVar[bool] = True  # whether its tables give way to a narrow terminal
+    writes_rows: ClassVar[bool] = True  # whether its command has --format and --output; else its replies deliver
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[Result]:
         """Reply it.
@@ -319,7 +321,7 @@ def documentation_of(question: type[Question[Any]]) -> str:
 def command_of(question: type[Question[Any]]) -> click.Command:
     """The command that asks a question."""
 
-    def run(*, fmt: str, store: Store, output: Path | None = None, **given: Any) -> int:
+    def run(*, store: Store, **given: Any) -> int:
         values = {each.name: _read(each, given[each.name]) for each in fields_of(question)}
         asked, codes = question(**values).prepared(store), [Exit.OK]
 
@@ -327,7 +329,10 @@ def command_of(question: type[Question[Any]]) -> click.Command:
             found = asked.answer(warehouse, Asker(notify, command=True))
             if found.nothing is not None:
                 raise found.nothing
-            found.write(fmt, output, _line(question))
+            if found.deliver is not None:
+                found.deliver()
+            else:
+                found.write(given["fmt"], given["output"], _line(question))
             codes.append(found.exit_code)
             if found.failure is not None:
                 raise found.failure
@@ -336,8 +341,8 @@ def command_of(question: type[Question[Any]]) -> click.Command:
         return codes[-1]
 
     parameters = [each.option.build(each.name, each.default) for each in fields_of(question)]
-    common = ((wide_option,) if question.fitted else ()) + (format_option, output_option, store_option)
-    for option in reversed(common):
+    rows = ((wide_option,) if question.fitted else ()) + (format_option, output_option)
+    for option in reversed(((*rows,) if question.writes_rows else ()) + (store_option,)):
         run = option(run)
     made = click.command(question.name, cls=Command, help=str(question.__doc__))(run)
     made.params[:0] = parameters

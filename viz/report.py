@@ -4,17 +4,18 @@ import contextlib
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Self
 
 import click
 
 from ..query.document import COMMENT_LIMIT
-from ..query.question import AllRuns
+from ..query.question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
 from ..sql.rules import MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP
 from ..warehouse.console.completion import complete
-from ..warehouse.console.declared import Backends, Suites, declared
-from ..warehouse.console.options import Command, notify, store_option
+from ..warehouse.console.declared import Backends, Option, Positional, Suites, Surface
+from ..warehouse.console.options import notify
 from ..warehouse.errors import BenchError, Exit, MissingExtra
 from ..warehouse.store import Store
 
@@ -28,42 +29,8 @@ if TYPE_CHECKING:
 FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
-@click.command(cls=Command)
-@click.argument("runs", nargs=-1, metavar="[[BASE] RUN]", shell_complete=complete)
-@click.option("-o", "--output", multiple=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="File to write, .md or .html; several may be given. Without it, Markdown on standard output.")  # fmt: skip
-@click.option(
-    "--post", metavar="COMMAND", help="Pipe the Markdown into this command, such as: 'gh issue comment 123 -F -'"
-)
-@click.option("--limit", type=click.IntRange(0), default=COMMENT_LIMIT, show_default=True, metavar="CHARACTERS",
-              help="Longest Markdown; the least important tables are cut, and the report says so. 0 for any length.")  # fmt: skip
-@click.option(
-    "--min-speedup",
-    type=click.FloatRange(0),
-    default=MIN_SPEEDUP,
-    show_default=True,
-    help="Warn of speedups below this.",
-)
-@click.option(
-    "--max-compile-seconds",
-    type=click.FloatRange(0),
-    default=MAX_COMPILE_SECONDS,
-    show_default=True,
-    help="Warn of compile times above this.",
-)
-@click.option(
-    "--min-compression",
-    type=click.FloatRange(0),
-    default=MIN_COMPRESSION,
-    show_default=True,
-    help="Warn of memory compression ratios below this.",
-)
-@store_option
-@declared
-def report(
-    runs: tuple[str, ...], output: tuple[Path, ...], post: str | None, limit: int, store: Store, *, suites: Suites = (),
-    backends: Backends = (), all_runs: AllRuns = False, **limits: float,
-) -> None:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class ReportRun(Question["Report"]):
     """Report a run: verdict, summary, every case, regressions, changes, warnings, history, environment.
 
     Markdown in a file has its charts as PNG files beside it. Warnings leave out eager and aot_eager unless --backends names
@@ -80,33 +47,119 @@ def report(
         bench report main my-branch --post 'gh pr comment 123 -F -'
         bench report A B --all-runs
     """
-    from ..query.regression.regressions import Limits
-    from ..query.report import report as made
-    from ..warehouse.database import Warehouse
 
-    if len(runs) > 2:
-        raise BenchError(f"want a run, or two to set side by side, and got {len(runs)}: bench report [[BASE] RUN]")
-    if all_runs and len(runs) < 2:
-        raise BenchError("--all-runs works only with two sides: bench report BASE RUN --all-runs")
-    for path in output:
-        if path.suffix.lower() not in FORMATS:
-            raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")
-    texts = any(FORMATS[path.suffix.lower()] == "markdown" for path in output)
-    with _renderer() if texts else contextlib.nullcontext() as renderer, Warehouse.open(store) as warehouse:
-        base = runs[0] if len(runs) == 2 else None
-        found = made(
-            warehouse, runs[-1] if runs else "latest", base, limits=Limits(**limits), suites=suites, backends=backends,
-            all_runs=all_runs,
-        )  # fmt: skip
-        for path in output:
+    name = "report"
+    writes_rows, text_alone = False, True
+    for_agents = (
+        "The report of a run as Markdown, against a base if one is given, else against the runs before of its config."
+    )
+
+    run: Annotated[str, Positional("The run to report.", metavar="[[BASE] RUN]", shell_complete=complete)] = "latest"
+    base: Annotated[
+        str | None,
+        Positional(
+            "The side to compare it with; on the command line it comes first.", metavar="", shell_complete=complete
+        ),
+    ] = None
+    _: KW_ONLY
+    output: Annotated[
+        Sequence[Path],
+        Option(
+            "File to write, .md or .html; several may be given. Without it, Markdown on standard output.",
+            "-o --output",
+            on=Surface.COMMAND,
+            cls=click.Option,
+            multiple=True,
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+        ),
+    ] = ()
+    post: Annotated[
+        str | None,
+        Option(
+            "Pipe the Markdown into this command, such as: 'gh issue comment 123 -F -'",
+            on=Surface.COMMAND,
+            metavar="COMMAND",
+        ),
+    ] = None
+    limit: Annotated[
+        int,
+        Option(
+            "Longest Markdown; the least important tables are cut, and the report says so. 0 for any length.",
+            on=Surface.COMMAND,
+            type=click.IntRange(0),
+            metavar="CHARACTERS",
+        ),
+    ] = COMMENT_LIMIT
+    min_speedup: Annotated[
+        float, Option("Warn of speedups below this.", on=Surface.PEOPLE, type=click.FloatRange(0))
+    ] = MIN_SPEEDUP
+    max_compile_seconds: Annotated[
+        float, Option("Warn of compile times above this.", on=Surface.PEOPLE, type=click.FloatRange(0))
+    ] = MAX_COMPILE_SECONDS
+    min_compression: Annotated[
+        float, Option("Warn of memory compression ratios below this.", on=Surface.PEOPLE, type=click.FloatRange(0))
+    ] = MIN_COMPRESSION
+    suites: Suites = ()
+    backends: Backends = ()
+    all_runs: AllRuns = False
+
+    def __post_init__(self) -> None:
+        if self.all_runs and self.base is None:
+            raise BenchError("--all-runs works only with two sides: bench report BASE RUN --all-runs")
+        for path in self.output:
+            if path.suffix.lower() not in FORMATS:
+                raise BenchError(f"cannot tell the format of {str(path)!r}. Name it .md or .html.")
+
+    def prepared(self, store: Store) -> Self:
+        """The same question of the sides as a command has them, the base first."""
+        return self if self.base is None else replace(self, run=self.base, base=self.run)
+
+    def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[Report]":
+        """The document; a command writes it to its files."""
+        from ..query.regression.regressions import Limits
+        from ..query.report import report
+
+        limits = Limits(
+            min_speedup=self.min_speedup,
+            max_compile_seconds=self.max_compile_seconds,
+            min_compression=self.min_compression,
+        )
+        texts = any(FORMATS[path.suffix.lower()] == "markdown" for path in self.output)
+        with contextlib.ExitStack() as stack:
+            renderer = stack.enter_context(_renderer()) if texts else None  # it starts while the warehouse is asked
+            found = report(
+                warehouse, self.run, self.base, limits=limits, suites=self.suites, backends=self.backends,
+                all_runs=self.all_runs,
+            )  # fmt: skip
+            running = stack.pop_all()
+
+        def deliver() -> None:
+            with running:
+                self._write_files(warehouse, found, renderer)
+
+        return Reply(
+            result=found,
+            columns=tuple,
+            rows=(),
+            table=lambda: PeopleTable((), ()),
+            blocks=lambda: [found.document.markdown(self.limit or None)],
+            deliver=deliver,
+        )
+
+    def _write_files(self, warehouse: "Warehouse", found: "Report", renderer: "Renderer | None") -> None:
+        for path in self.output:
             if FORMATS[path.suffix.lower()] == "html":
                 _write(path, page(warehouse, found))
             else:
-                _write(path, _with_images(warehouse, found, path, renderer).markdown(limit or None).encode())
-    if post is not None:
-        _post(post, found.document.markdown(limit or None))
-    elif not output:
-        click.echo(found.document.markdown(limit or None), nl=False)
+                _write(path, _with_images(warehouse, found, path, renderer).markdown(self.limit or None).encode())
+        if self.post is not None:
+            _post(self.post, found.document.markdown(self.limit or None))
+        elif not self.output:
+            click.echo(found.document.markdown(self.limit or None), nl=False)
+
+
+report = command_of(ReportRun)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -46,7 +46,7 @@ def test_two_runs_stand_side_by_side(store: Path) -> None:
 
     assert found.stdout.startswith("## aaaa-2 → aaaa-1\n\n⚪ **no change found; 0 the same, 9 unsure**\n")
     assert "compared with `aaaa-2`" in found.stdout
-    assert "want a run, or two" in str(report(store, "a", "b", "c").exception)
+    assert "unexpected extra argument (c)" in report(store, "a", "b", "c").stderr
     assert "--all-runs works only with two sides" in str(report(store, "main", "--all-runs").exception)
 
 

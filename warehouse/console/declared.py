@@ -36,7 +36,7 @@ class Option:
         **attributes: Any,
     ) -> None:
         self.help = help
-        self.name = name
+        self.name = name  # "-o --output" for both
         self.on = on
         self.tool = tool  # its name for agents, if that is another
         self.read = read  # from what the command was given to the value of the field
@@ -44,7 +44,7 @@ class Option:
 
     def build(self, name: str, default: Any) -> click.Parameter:
         """The parameter of the command."""
-        names = [name, self.name or f"--{name.replace('_', '-')}"]
+        names = [name, *(self.name or f"--{name.replace('_', '-')}").split()]
         attributes = {"help": self.help, **self.attributes}
         if default == ():
             attributes.setdefault("cls", Values)
@@ -60,9 +60,8 @@ class Positional(Option):
 
     def build(self, name: str, default: Any) -> click.Parameter:
         """The parameter of the command; one with the default `()` takes any number of values."""
-        return click.Argument(
-            [name], **{"required": default is ..., **({"nargs": -1} if default == () else {}), **self.attributes}
-        )
+        usual: dict[str, Any] = {"nargs": -1} if default == () else {} if default is ... else {"default": default}
+        return click.Argument([name], **{"required": default is ..., **usual, **self.attributes})
 
 
 def declared(command: Callable[..., Any]) -> Callable[..., Any]:
