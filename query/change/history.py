@@ -103,33 +103,36 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
 _CHOSEN = f"""
     CREATE OR REPLACE TEMP TABLE chosen AS
     WITH
-    wanted AS (
-        SELECT series.*, machine
-        FROM (SELECT * FROM history_series WHERE {{condition}} AND {{usual}}) AS series
-        JOIN machines ON series.run_id = machines.run_id
-    ),
-    named AS (
-        SELECT DISTINCT ON ({", ".join(SERIES)}) {", ".join(LABELS)}, row_number() OVER () AS number
-        FROM wanted
-        ORDER BY {", ".join(SERIES)}, position
-    ),
     time AS (
         SELECT time.*, machine, row_number() OVER (ORDER BY began_at NULLS FIRST, time.run_id) AS place
         FROM _run_times AS time
         JOIN machines ON time.run_id = machines.run_id
     ),
+    wanted AS (
+        SELECT series.*, machine, place, _series_key(case_id, metric, phase, unit) AS series_id
+        FROM (SELECT * FROM history_series WHERE {{condition}} AND {{usual}}) AS series
+        JOIN time ON series.run_id = time.run_id
+    ),
+    firsts AS (
+        SELECT config, machine, series_id, min(place) AS first_place
+        FROM wanted
+        WHERE value IS NOT NULL
+        GROUP BY config, machine, series_id
+    ),
+    named AS (
+        SELECT {", ".join(f"wanted.{label}" for label in LABELS)}, wanted.series_id, first_place
+        FROM wanted
+        JOIN firsts ON wanted.place = first_place AND wanted.series_id = firsts.series_id
+    ),
     tried AS (SELECT config, suite, run_id FROM _all_cells UNION SELECT config, suite, run_id FROM case_outcomes)
     SELECT
-        named.*, place, time.run_id, time.began_at, time.git_commit, time.host, time.environment_id, wanted.n, value, low,
-        high
+        named.* EXCLUDE first_place, time.place, time.run_id, time.began_at, time.git_commit, time.host, time.environment_id,
+        wanted.n, value, low, high
     FROM named
     JOIN tried ON named.config = tried.config AND named.suite IS NOT DISTINCT FROM tried.suite
-    JOIN time ON tried.run_id = time.run_id AND named.machine IS NOT DISTINCT FROM time.machine
-    LEFT JOIN wanted
-        ON tried.run_id = wanted.run_id AND named.config = wanted.config
-        AND named.case_id IS NOT DISTINCT FROM wanted.case_id AND named.metric = wanted.metric
-        AND named.phase IS NOT DISTINCT FROM wanted.phase AND named.unit IS NOT DISTINCT FROM wanted.unit
-    QUALIFY place >= min(CASE WHEN value IS NOT NULL THEN place END) OVER (PARTITION BY number)
+    JOIN time
+        ON tried.run_id = time.run_id AND named.machine IS NOT DISTINCT FROM time.machine AND time.place >= named.first_place
+    LEFT JOIN wanted ON tried.run_id = wanted.run_id AND named.series_id = wanted.series_id
 """
 
 
