@@ -1,12 +1,13 @@
 """The comparisons that a page opens with verdicts: each round and the one before, newest configs with each other, incidents.
 
-They are those of `bench compare`, made when publishing and written as it prints them; any other pair the page sets side by
-side without verdicts, for these need all that was measured before.
+They are those of `bench compare`, made when publishing and written as it prints them, and made anew where a run of theirs
+changed; any other pair the page sets side by side without verdicts, for these need all that was measured before.
 """
 
 import hashlib
 import itertools
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +55,10 @@ def write(
     configs: Mapping[str, str],
     digests: Mapping[str, str],
 ) -> dict[str, str]:
-    """Write a file for each pair; where nothing of both sides' configs has changed it stays as it is.
+    """Write a file for each pair that is not there yet: a verdict stands until a run of its sides, or a rule, changes.
 
-    What a comparison says depends on all runs of a config, later ones too, for they tell how much its runs differ.
+    What is known of how much runs differ grows with each night, so `bench compare` may say more than a verdict of an earlier
+    night did; `known` in the file, the runs of both configs that it rests on, lets the page say so.
 
     Args:
         warehouse: Where to look.
@@ -68,17 +70,21 @@ def write(
     Returns:
         Names of the files by `base|candidate`.
     """
-    known: dict[str, hashlib._Hash] = {}
-    rules = f"{__version__} {warehouse.rows('FROM _floor_rules')}".encode()
-    for run, config in configs.items():
-        known.setdefault(config, hashlib.sha256(rules)).update(f"{run} {digests.get(run)}\n".encode("utf-8", "replace"))
+    rules = f"{__version__} {warehouse.rows('FROM _floor_rules')}"
+    runs_of_config = Counter(configs.values())
+    repeats: dict[str, list[str]] = defaultdict(list)
+    query = "SELECT run_id, other_run_id FROM related_runs WHERE list_contains(?::VARCHAR[], run_id) ORDER BY ALL"
+    for run, other in warehouse.rows(query, [list({run for pair in pairs for run in pair})]):
+        repeats[run].append(f"{other} {digests.get(other)}")
     files = {}
     for base, candidate in pairs:
-        of_sides = (known[configs[run]].hexdigest()[:16] for run in (base, candidate))
-        key = "|".join((base, candidate, *of_sides))
+        said = [(run, digests.get(run), *repeats[run]) for run in (base, candidate)]
+        key = hashlib.sha256(f"{rules} {said}".encode("utf-8", "replace")).hexdigest()[:32]
         found = folder.reused("pairs", key)
         if found is None:
             judged = judge(warehouse, base, candidate)
+            if judged:
+                judged["known"] = sum(runs_of_config[config] for config in {configs[base], configs[candidate]})
             found = folder.add(*script("pair", pack(judged))) if judged else ""
             folder.keep("pairs", key, found)
         if found:

@@ -619,8 +619,10 @@
       document.title = `${runName(r, chosen[0])} → ${runName(r, chosen[1])}`;
       const c = await cases();
       const pair = site.pairs[`${base}|${candidate}`];
-      const { rows, said, also } = pair ? await judgedRows(c, pair) : await bareRows(r, c, ...chosen);
+      const { rows, said, also, known } = pair ? await judgedRows(c, pair) : await bareRows(r, c, ...chosen);
       const command = `bench compare ${quoted(base)} ${quoted(candidate)}`;
+      const sides = new Set(chosen.map((run) => r.config[run]));
+      const since = pair ? r.config.filter((config) => sides.has(config)).length - known : 0;
       const query = (row) => paste(`SELECT base_value, candidate_value, ratio, low, high, verdict, reason FROM comparisons([${literal(base)}], [${literal(candidate)}]) WHERE ${equals("case_id", row.id)}` + (row.metric ? ` AND ${equals("metric", row.rawMetric)}` : ""));
       const counts = new Map();
       for (const row of rows) counts.set(row.verdict, (counts.get(row.verdict) ?? 0) + 1);
@@ -665,6 +667,7 @@
       return [
         ...head,
         el("p", { class: pair ? "lead" : "lead bare" }, said),
+        since > 0 ? el("p", { class: "soft" }, `Judged ${since} ${since === 1 ? "run" : "runs"} ago, with the ${known.toLocaleString("en")} runs known then; the command below judges with all.`) : "",
         also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, line)))) : "",
         el("p", { class: "again" }, copyable(command)),
         el("div", { class: "tools" }, chips, field, count),
@@ -758,7 +761,7 @@
       return { id, metric, rawMetric: metric?.replace(/ \([^)]*\)$/, ""), base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, axes: axesOf(c, place),
         text: `${c.texts[place] ?? ""} ${metric} ${told} ${found.whys[why]}`.toLowerCase() };
     });
-    return { rows, said: found.said, also: found.also };
+    return { rows, said: found.said, also: found.also, known: found.known };
   };
   // Two runs that nothing was judged of: their values side by side.
   const bareRows = async (r, c, base, candidate) => {

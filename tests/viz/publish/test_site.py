@@ -52,6 +52,20 @@ def test_one_more_night_changes_only_its_own_tiles(tmp_path: Path) -> None:
     assert len([name for name in after if "/runs-" in name]) == 1
 
 
+def test_a_verdict_stands_until_its_runs_change(tmp_path: Path) -> None:
+    """A new night judges its own pair and says of the others how many runs they knew; a repeat of a side judges that anew."""
+    publish(Builder().add(*nights(14)), tmp_path)
+    assert {one["known"] for one in data(tmp_path, "pair")} == {14}
+
+    publish(Builder().add(*nights(15)), tmp_path)
+    known = [one["known"] for one in data(tmp_path, "pair")]
+    assert (set(known), known.count(15)) == ({14, 15}, 1)
+
+    again = run("again", "nightly", started_at=Instant(DAY_US * 14 + 1), git_commit="0d" * 20)  # repeats the base
+    publish(Builder().add(*nights(15), again), tmp_path)
+    assert {one["known"] for one in data(tmp_path, "pair")} == {14, 16}
+
+
 def test_a_run_that_comes_late_moves_no_other_block() -> None:
     """Blocks end where the id of a run says so: an older run changes the block it falls into and no other."""
     generator = random.Random(1)
@@ -89,7 +103,8 @@ def test_an_interrupted_publishing_leaves_the_old_site(
     assert {name: (folder / name).read_bytes() for name in lasting} == lasting
 
     publish(Builder().add(*nights(14)), folder)
-    publish(Builder().add(*nights(14)), fresh)
+    for count in (12, 14):
+        publish(Builder().add(*nights(count)), fresh)
     assert {name: (folder / name).read_bytes() for name in names(folder)} == {
         name: (fresh / name).read_bytes() for name in names(fresh)
     }
