@@ -40,7 +40,9 @@
         script.addEventListener("error", () => reject(new Error(`data/${name}.js is missing: publish the site again`)));
         document.head.append(script);
       });
-      const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+      const packed = atob(text),
+        bytes = new Uint8Array(packed.length);
+      for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
       return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
     });
   const json = (name) =>
