@@ -7,7 +7,7 @@ import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -131,6 +131,25 @@ class Part:
                     pieces.append(block[cut:])
         if pieces:
             yield b"".join(pieces)
+
+    def without_blank_end(self) -> "Part":
+        """The part of a plain text up to its last line that is not blank, found from behind, however many are blank."""
+        end = self.end_byte
+        with self.path.open("rb") as file:
+            filled = 0
+            while end > self.start_byte and not filled:
+                if self.stopped():
+                    raise KeyboardInterrupt
+                begin = max(self.start_byte, end - BLOCK_BYTES)
+                file.seek(begin)
+                filled = len(file.read(end - begin).rstrip())
+                end = begin + filled
+            file.seek(end)
+            while filled and (block := file.read(min(BLOCK_BYTES, self.end_byte - end))):
+                cut = block.find(b"\n") + 1
+                end += cut or len(block)
+                filled = not cut
+        return replace(self, end_byte=end)
 
     def lines(self, chosen: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
         """Every line, or the chosen ones, with its number, without its line feed."""

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import duckdb
 
 BULK_BYTES = 1 << 20  # below this a line-by-line read is as fast as starting a bulk one
+MOST_ODD = 1_000_000  # lines that bulk reading leaves to be read one by one; with more of them all are
 EXACT = 2**53 - 1  # whole numbers up to here survive being read as DOUBLE
 UNIX_SECONDS = (1e8, 1e11)  # a timestamp in this range is wall clock (1973 to 5138), else some monotonic clock
 
@@ -95,28 +96,20 @@ class SchedulerSteps(Format):
     def read(self, part: Part, batch: Batch) -> Tally:
         """Read in bulk what can be proven, and the rest line by line."""
         tally = Tally()
-        odd = _read_bulk(part, batch, tally) if part.size_bytes >= BULK_BYTES else None
-        if odd == frozenset():
-            return tally
-        blank: list[tuple[int, bytes]] = []
-        for number, line in part.lines(odd):
+        filled = part.without_blank_end()  # blank lines at the end say nothing
+        rest = replace(part, start_byte=filled.end_byte)
+        tally.lines = tally.left_out = sum(map(count_lines, rest.blocks()))
+        odd = _read_bulk(filled, batch, tally) if filled.size_bytes >= BULK_BYTES else None
+        for number, line in filled.lines(odd) if odd != frozenset() else ():
             tally.lines += 1
-            if not line.strip():
-                blank.append((number, line))
-                continue
             try:
+                if not line.strip():
+                    raise BadRecord("blank line")
                 batch.add(_chunk(_decode(line), part, number))
                 tally.loaded += 1
             except BadRecord as error:
                 batch.add(_reject(part, number, str(error), line))
                 tally.rejected += 1
-        last = part.first_line + tally.lines - 1
-        while blank and blank[-1][0] == last:  # blank lines at the end say nothing
-            last = blank.pop()[0] - 1
-            tally.left_out += 1
-        for number, line in blank:
-            batch.add(_reject(part, number, "blank line", line))
-            tally.rejected += 1
         return tally
 
 
@@ -384,7 +377,10 @@ def _read_bulk(part: Part, batch: Batch, tally: Tally) -> frozenset[int] | None:
     masked = batch.staging / "masked.jsonl"
     odd: set[int] = set()
     for find_odd in (_none, _irregular, _invalid, _trailing_comma):
-        found = find_odd(part, layout, masked) - odd
+        try:
+            found = find_odd(part, layout, masked) - odd
+        except _TooOdd:
+            return None
         if find_odd is not _none and not found:
             continue
         odd |= found
@@ -399,6 +395,10 @@ def _read_bulk(part: Part, batch: Batch, tally: Tally) -> frozenset[int] | None:
         tally.loaded += lines - len(odd)
         return frozenset(odd)
     return None
+
+
+class _TooOdd(Exception):
+    """More lines are odd than bulk reading is worth."""
 
 
 def _first_layout(part: Part) -> _Layout | None:
@@ -544,6 +544,8 @@ def _irregular(part: Part, layout: _Layout, masked: Path) -> set[int]:
                     if fits is False:
                         irregular.add(shape)
                 odd.add(number + index)
+        if len(odd) > MOST_ODD:
+            raise _TooOdd
         number += len(shapes)
     return odd
 

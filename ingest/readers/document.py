@@ -7,17 +7,18 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from ...warehouse.events import Instant, Json, as_json
-from ..format import MAX_TEXT, Part, encoding, split_lines
+from ..format import BLOCK_BYTES, MAX_TEXT, Part, count_lines, encoding, split_lines
 from .packing import PackingError, packing_of, unpacked
 
 MAX_BYTES = 128 << 20  # of a document, unpacked
 MAX_CONTAINERS = 4_000_000  # lists and objects of a document: each takes a hundred bytes, however short its text
+MAX_LINES = 4_000_000  # of a document that is read by its lines, for the same reason
 MAX_DEPTH = 64
 MOMENT = re.compile(
     r"(\d{4})[-./](\d{1,2})[-./](\d{1,2})(?:(?:T|\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?)?"
@@ -181,7 +182,10 @@ def _too_large(what: str) -> BadRecord:
 
 def read_text(part: Part) -> str:
     """A whole file as text: UTF-8, or UTF-16 by its byte order mark, without that mark."""
-    data = read_bytes(part)
+    return _decoded(read_bytes(part))
+
+
+def _decoded(data: bytes) -> str:
     try:
         return data.decode(encoding(data))
     except UnicodeDecodeError as error:
@@ -192,38 +196,52 @@ def read_lines(part: Part) -> list[tuple[int, bytes]]:
     """The lines of a whole file in UTF-8, with their numbers; a line that is no UTF-8 is given as it is.
 
     Raises:
-        BadRecord: It cannot be unpacked, or is UTF-16 and broken.
+        BadRecord: It cannot be unpacked, is UTF-16 and broken, or has too many lines.
     """
-    data = read_bytes(part)
-    if encoding(data) == "utf-16":
-        data = read_text(part).encode("utf-8", "surrogatepass")
+    data = _as_utf8(read_bytes(part))
+    if data.count(b"\n") > MAX_LINES:
+        raise BadRecord(
+            f"has more than {MAX_LINES:,} lines, and is read as a whole: split it into files of fewer lines"
+        )
     return list(enumerate(split_lines(data), 1))
 
 
-def numbered_lines(part: Part) -> Iterator[tuple[int, bytes]]:
-    """The lines of a part as they are read, whatever their number; a file that is packed or UTF-16 is read whole.
+def _as_utf8(data: bytes) -> bytes:
+    return _decoded(data).encode("utf-8", "surrogatepass") if encoding(data) == "utf-16" else data
+
+
+def numbered_lines(part: Part, *, blank_end: bool = True) -> Iterator[tuple[int, bytes]]:
+    """The lines of a part as `line_blocks` reads them, with their numbers."""
+    number = part.first_line
+    for block in line_blocks(part, blank_end=blank_end):
+        yield from enumerate(split_lines(block), number)
+        number += count_lines(block)
+
+
+def line_blocks(part: Part, *, blank_end: bool) -> Iterator[bytes]:
+    """The bytes of a part in blocks of whole lines; without `blank_end` up to the last line that is not blank.
+
+    A file that is packed or UTF-16 is read as a whole, and is given as UTF-8.
 
     Raises:
-        BadRecord: As `read_lines` does.
+        BadRecord: It cannot be unpacked, or is UTF-16 and broken.
     """
     with part.path.open("rb") as file:
         start = file.read(8)
-    if packing_of(start) or encoding(start) == "utf-16":
-        yield from read_lines(part)[part.first_line - 1 :]
-    else:
-        yield from part.lines()
-
-
-def without_blank_end(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines up to the last that is not blank."""
-    blank: list[tuple[int, bytes]] = []
-    for line in lines:
-        if line[1].strip():
-            yield from blank
-            blank = []
-            yield line
-        else:
-            blank.append(line)
+    if not packing_of(start) and encoding(start) != "utf-16":
+        yield from (part if blank_end else part.without_blank_end()).blocks()
+        return
+    data = _as_utf8(read_bytes(part))
+    at, end = 0, len(data)
+    if not blank_end and (filled := len(data.rstrip())) < end:
+        end = data.find(b"\n", filled) + 1 or end if filled else 0
+    for _ in range(part.first_line - 1):
+        at = data.find(b"\n", at, end) + 1 or end
+    while at < end:
+        following = min(at + BLOCK_BYTES, end)
+        following = data.rfind(b"\n", at, following) + 1 or data.find(b"\n", following, end) + 1 or end
+        yield data[at:following]
+        at = following
 
 
 def lines_of(text: str) -> list[str]:

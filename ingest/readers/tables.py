@@ -15,7 +15,7 @@ from ...warehouse.errors import UnknownName
 from ...warehouse.events import as_json
 from ..format import Part, as_text, encoding
 from . import csv_rows
-from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show, without_blank_end
+from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show
 from .files import read_head
 from .records import Record, record_of_csv
 from .sqlite_file import SQLITE, rows_of_table, sqlite_errors, tables_of
@@ -103,7 +103,7 @@ def _csv(part: Part) -> TableFile:
     names, first = header.cells, header.line
 
     def rows() -> Iterator[Record]:
-        lines = (line for line in without_blank_end(numbered_lines(part)) if line[0] > first)
+        lines = (line for line in numbered_lines(part, blank_end=False) if line[0] > first)
         return (record_of_csv(row, names) for row in csv_rows.rows(lines, separator))
 
     def blocks() -> Iterator[RowBlock]:
@@ -133,7 +133,7 @@ def _line_blocks(part: Part) -> Iterator[RowBlock]:
 
 
 def _json_lines(part: Part) -> Iterator[Record]:
-    return _of_lines(without_blank_end(numbered_lines(part)))
+    return _of_lines(numbered_lines(part, blank_end=False))
 
 
 def _of_lines(lines: Iterable[tuple[int, bytes]]) -> Iterator[Record]:

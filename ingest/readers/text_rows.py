@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...warehouse.events import as_json
-from ..format import Part, count_lines, encoding
+from ..format import Part, count_lines
 from . import csv_rows
-from .document import read_lines
-from .packing import packing_of
+from .document import line_blocks
 from .records import Record, record_of_csv
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 Each = TypeVar("Each")
 
 BLOCK_BYTES = 8 << 20
+MOST_ROWS = 1 << 18  # of a block, about: the exact reader takes hundreds of bytes for each, however short
 NOT_AS_JSON = ("\ufffd", 'NaN"', 'Infinity"')  # what `as_json` writes for what JSON has no word for
 MOST_COLUMNS = 500  # of a quoted row: RE2 repeats an expression at most 1,000 times
 QUOTE, FEED, RETURN, TAB = b'"\n\r\t'
@@ -167,35 +167,16 @@ def _block_of_records(plain: list[Record], texts: list[str], odd: list[Record]) 
 
 
 def filled_blocks(part: Part) -> Iterator[bytes]:
-    """The blocks of a part up to its last line that is not blank."""
-    blank = b""
-    for block in line_blocks(part):
-        filled = len(block.rstrip())
-        end = block.find(b"\n", filled) + 1 or len(block)
-        if filled:
-            yield blank + block[:end]
-            blank = block[end:]
-        else:
-            blank += block
-
-
-def line_blocks(part: Part) -> Iterator[bytes]:
-    """The bytes of a part in blocks of whole lines; of a packed file unpacked, of UTF-16 as UTF-8."""
-    with part.path.open("rb") as file:
-        start = file.read(8)
-    if packing_of(start) or encoding(start) == "utf-16":
-        lines = read_lines(part)[part.first_line - 1 :]
-        if lines:
-            yield b"\n".join(line for _, line in lines) + b"\n"
-        return
+    """The bytes of a part in large blocks of whole lines, up to its last line that is not blank."""
     some: list[bytes] = []
-    size = 0
-    for block in part.blocks():
+    size = rows = 0
+    for block in line_blocks(part, blank_end=False):
         some.append(block)
         size += len(block)
-        if size >= BLOCK_BYTES:
+        rows += block.count(b"\n")
+        if size >= BLOCK_BYTES or rows >= MOST_ROWS:
             yield b"".join(some)
-            some, size = [], 0
+            some, size, rows = [], 0, 0
     if some:
         yield b"".join(some)
 

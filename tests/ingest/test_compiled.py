@@ -1,7 +1,9 @@
 """A table that is read by SQL becomes the events that it becomes row by row: the exact reader is the oracle."""
 
+import gzip
 import json
 import random
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -11,8 +13,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bench.ingest.format import Part
 from bench.ingest.plan import SourceOptions
 from bench.ingest.readers import text_rows
+from bench.ingest.readers.tables import open_table
 from bench.ingest.run import ingest
 from bench.ingest.user_formats import mapped
 from bench.ingest.user_formats.mapped import MappedFormat
@@ -367,3 +371,20 @@ def test_what_memory_cannot_hold_goes_into_the_store(
 
     assert report.lines[0].loaded == 1
     assert str(store.root / SPILL) in [each.get("temp_directory") for each in settings]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("row", [b"a,2", b'{"m": "a", "v": 2}'])
+def test_blank_lines_at_the_end_are_not_held(row: bytes, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """A file of blank lines takes no more memory than its text, in either reader; packed, a few times that."""
+    path = tmp_path / "t.txt"
+    path.write_bytes(pack((b"m,v\n" if row[0] != ord("{") else b"") + row + b"\n" * (4 << 20)))
+    table = open_table(Part.alone(path), None)
+    assert table.blocks is not None
+    for read in (table.rows, table.blocks):
+        tracemalloc.start()
+        try:
+            assert len(list(read())) == 1
+            assert tracemalloc.get_traced_memory()[1] < (4 << 20) * (1 if pack is bytes else 3)
+        finally:
+            tracemalloc.stop()

@@ -182,6 +182,18 @@ def test_blank_lines_at_the_end_are_no_rejects(tmp_path: Path, end: str) -> None
         assert tally.left_out == end.count("\n") + (not end.endswith("\n"))
 
 
+@pytest.mark.parametrize("most", [0, 3, 4])
+def test_many_odd_lines_load_as_few_do(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their numbers are held in memory, so that a file of more of them is read line by line."""
+    monkeypatch.setattr("bench.ingest.formats.scheduler.MOST_ODD", most)
+    data = lines(json.dumps(step(0)), "", "", "", "", json.dumps(step(1)), "").encode()
+    chunks, rejects, tally = read(tmp_path, data, bulk=True)
+
+    assert [row["line"] for row in chunks] == [1, 6]
+    assert [line for line, _, _ in rejects] == [2, 3, 4, 5]
+    assert (tally.lines, tally.loaded, tally.rejected, tally.left_out) == (7, 2, 4, 1)
+
+
 LOADED = [
     (json.dumps(step(5.0)), {"batch_id": 5}),
     (json.dumps(step(2**53 + 1)), {"batch_id": 2**53 + 1}),
