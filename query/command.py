@@ -72,7 +72,7 @@ def sql(
 ) -> None:  # fmt: skip
     """Ask the warehouse anything, read-only.
 
-    The query is an argument, a file, or standard input; on a terminal without any of them there is a prompt. Of several
+    The query is an argument, a file, or standard input (-); on a terminal without any of them there is a prompt. Of several
     statements the rows of the last are written. With --sandbox the answer is made by a process of its own, which is
     ended past its limits.
 
@@ -86,6 +86,8 @@ def sql(
     from .ask import ask, lock_settings, shut_in
     from .computed import compute
 
+    if query == "-":
+        query = None
     if query is not None and file is not None:
         raise BenchError("a query is given twice, as an argument and with --file. Give one of them.")
     if master is not None and engine != "spark":

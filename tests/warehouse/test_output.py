@@ -263,3 +263,23 @@ def test_nested_and_odd_values_become_json(capsys: pytest.CaptureFixture[str]) -
 def test_escaped_text_cannot_steer_a_terminal(text: str) -> None:
     """Whatever the text, what is printed is printable and one line."""
     assert escape(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [
+        ("ascii", "1.2 us +-3 %...\n\\u6a21\n"),
+        ("latin-1", "1.2 µs ±3 %...\n\\u6a21\n"),
+        ("utf-8", "1.2 µs ±3 %…\n模\n"),
+    ],
+)
+def test_an_output_that_lacks_a_character_gets_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, written: str
+) -> None:
+    """A table is legible over any connection; only letters without a near one become escapes."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr("sys.stdout", out)
+    write_rows(["a"], [("1.2 µs ±3 %…",), ("模",)], "table")
+    out.seek(0)
+    rows = out.buffer.read().decode(encoding).split("\n")[2:]  # type: ignore[attr-defined]
+    assert [row.rstrip() for row in rows] == written.split("\n")

@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from ..errors import BenchError
 from ..files import cannot_write
+from .ascii import ERRORS
 from .numbers import number
 
 SAMPLE = 1000  # rows a table's widths are taken from; later ones may stick out
@@ -103,7 +104,7 @@ def obeys(stream: IO[str]) -> bool:
 def _text(file: str | os.PathLike[str] | None) -> Iterator[IO[str]]:
     if file is None:
         if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
-            sys.stdout.reconfigure(errors="backslashreplace")
+            sys.stdout.reconfigure(errors=ERRORS)
         try:
             yield sys.stdout
             sys.stdout.flush()

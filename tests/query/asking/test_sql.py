@@ -24,6 +24,7 @@ def test_a_query_comes_as_argument_file_or_stdin(bench: Bench, tmp_path: Path) -
     assert bench("sql", query, "--format", "csv").output == expected
     assert bench("sql", "-f", str(tmp_path / "q.sql"), "--format", "csv").output == expected
     assert bench("sql", "--format", "csv", stdin=query).output == expected
+    assert bench("sql", "-", "--format", "csv", stdin=query).output == expected
 
 
 def test_of_several_statements_the_last_one_answers(bench: Bench) -> None:
