@@ -20,6 +20,7 @@ STATISTICS = {
     "avg": "mean", "average": "mean", "med": "median", "std": "stddev", "stdev": "stddev", "std_dev": "stddev",
     "minimum": "min", "maximum": "max",
 }  # fmt: skip
+LEVEL = "[]."  # in a path: each object of a list
 LONGEST_PATH = 1000  # characters that patterns are tried on
 RUN = ("command", "git_commit", "git_branch", "host", "suite")  # texts among the columns of `runs`
 MACHINE = ("cpu", "driver", "os", "architecture", "python", "torch")  # and of `environments`
@@ -79,9 +80,12 @@ class Declared(JsonFormat):
 
     lines: ClassVar[bool] = False  # whether a file may hold a record a line
     holds: ClassVar[type | tuple[type, ...]] = (Object, list)
-    records: ClassVar[str] = (
-        ""  # the list of records in the document; without it the document is the list, or the only record
-    )
+    # the list of records in the document, such as `files[].benchmarks`; without it the document is the list, or the only record
+    records: ClassVar[str] = ""
+    inherited: ClassVar[
+        Mapping[str, tuple[str, ...]]
+    ] = {}  # field of a record -> paths above it, of which the first says it
+    omitted: ClassVar[tuple[str, ...]] = ()  # fields that say again what others do
     about: ClassVar[Mapping[str, str]] = {}  # column of runs or environments, or a tag -> path in the document
     names: ClassVar[tuple[str, ...]] = ()  # the first of these that is there names the case; else the file does
     axes: ClassVar[Mapping[str, str]] = {}  # axis -> path; `=text` is the text itself
@@ -123,10 +127,29 @@ class Declared(JsonFormat):
         """
         if not self._within(document):
             return document if isinstance(document, list) else [document]
+        if LEVEL in self.records:
+            return list(self._nested("", document, self.records.split(LEVEL), {}))
         found = taken(document, self.records)
         if found is not None and not isinstance(found, list):
             raise BadRecord(f"{self.records} is {show(found)}, not a list")
         return found or []
+
+    def _nested(self, path: str, place: Object, keys: list[str], above: dict[str, Object]) -> Iterator[Any]:
+        """The records in the lists of lists below a place, each with what it inherits from what it is in."""
+        above = {**above, path: place}
+        if len(keys) > 1:
+            for inner in place.records(keys[0]):
+                yield from self._nested(f"{path}{keys[0]}{LEVEL}", inner, keys[1:], above)
+            return
+        inherited: dict[str, Any] = {}
+        for field, paths in self.inherited.items():
+            for level, key in map(_cut, paths):
+                said = above[level].take(key)
+                inherited[field] = inherited.get(field) or said
+        for record in place.array(keys[0]):
+            if isinstance(record, Object):
+                record.update(inherited)
+            yield record
 
     def _within(self, document: Any) -> bool:
         return bool(self.records) and isinstance(document, Object)
@@ -148,6 +171,8 @@ class Declared(JsonFormat):
 
     def load(self, record: Object, results: Results) -> None:
         """One case."""
+        for path in self.omitted:
+            taken(record, path)
         if record is not results.context:
             for path in self.about.values():  # which the run says
                 if (said := look(record, path)) is not None and said == look(results.context, path):
@@ -206,6 +231,12 @@ def _ruled(kind: type[Declared], path: str) -> Quantity | None:
         if match := re.fullmatch(pattern, path):
             return value.of(match, kind.metrics)
     return None
+
+
+def _cut(path: str) -> tuple[str, str]:
+    """A path up to the objects of its last list, and the key in them."""
+    before, level, key = path.rpartition(LEVEL)
+    return before + level, key
 
 
 def _fits(axis: str, value: Any) -> bool:

@@ -2,6 +2,8 @@
 
     recognise.columns = ["kernel", "gpu", "ms"]      a table that has these columns; read as `--map @FILE` reads it
     recognise.keys = [["tool", "results[].ms"]]      a JSON document with all keys of one of these lists; a record is a case
+    inherited.suite = ["files[].path"]               what a record of `files[].results` takes from the objects that it is in
+    omitted = ["id"]                                 what is not kept
 
 Those of bench lie in `ingest/formats/`; those of a project in the folder that its setting `mappings` names.
 """
@@ -18,7 +20,7 @@ from typing import Any
 from ...warehouse.errors import BenchError, UnknownName
 from ..format import Format, Head
 from ..readers.csv_rows import read_header
-from ..readers.declared import Declared, Quantity
+from ..readers.declared import LEVEL, Declared, Quantity
 from ..readers.document import lines_of
 from ..readers.tables import PARQUET
 from ..readers.units import unit_of
@@ -29,7 +31,21 @@ from .mapping import Mapping as TableMapping
 KINDS = ("columns", "keys")
 TEXTS = ("doc", "becomes", "lost", "records")
 RUN = {"time": "started_at", "commit": "git_commit", "branch": "git_branch", "host": "host"}
-WORDS = (*TEXTS, "recognise", "lines", "name", *AXES[1:], "parameters", *RUN, "about", "rest", "renamed", "value")
+WORDS = (
+    *TEXTS,
+    "recognise",
+    "lines",
+    "inherited",
+    "omitted",
+    "name",
+    *AXES[1:],
+    "parameters",
+    *RUN,
+    "about",
+    "rest",
+    "renamed",
+    "value",
+)
 OF_VALUE = ("column", "match", *(field.name for field in fields(Quantity)))
 
 
@@ -162,8 +178,10 @@ class FormatFile:
             "lines": self._flag("lines", self.document.get("lines", False)),
             "name": self.path.stem + ending,
             "shapes": tuple(frozenset(self.texts("recognise.keys", each)) for each in lists),
-            "names": self.texts("name", self.document["name"]) if "name" in self.document else (),
-            "axes": self._axes(), "about": self._about(), "values": values, "patterns": patterns,
+            "names": self._listed("name"),
+            "inherited": self._inherited(),
+            "omitted": self._listed("omitted"), "axes": self._axes(), "about": self._about(),
+            "values": values, "patterns": patterns,
             "metrics": self._table("renamed"), "setup": rest == "parameters", "of_project": bool(ending),
             "__module__": str(self.path) if ending else "bench.ingest.formats", "__doc__": self.document.get("doc"),
         }  # fmt: skip
@@ -175,6 +193,30 @@ class FormatFile:
         if not isinstance(value, bool):
             raise self.error(key, value, "true or false")
         return value
+
+    def _listed(self, key: str) -> tuple[str, ...]:
+        return self.texts(key, self.document[key]) if key in self.document else ()
+
+    def _inherited(self) -> dict[str, tuple[str, ...]]:
+        """What records take from the objects that they are in.
+
+        Raises:
+            BenchError: A path leads to none of these objects.
+        """
+        said = self.document.get("inherited", {})
+        if not isinstance(said, dict):
+            raise self.error("inherited", said, "a table of paths")
+        *keys, _ = str(self.document.get("records", "")).split(LEVEL)
+        places = {"".join(key + LEVEL for key in keys[:depth]) for depth in range(len(keys) + 1)}
+        found = {field: self.texts(f"inherited.{field}", paths) for field, paths in said.items()}
+        for field, paths in found.items():
+            for path in paths:
+                prefix, level, _ = path.rpartition(LEVEL)
+                if prefix + level not in places:
+                    raise self.error(
+                        f"inherited.{field}", path, "a field of the document, or of a list that records lie in"
+                    )
+        return found
 
     def _table(self, key: str) -> dict[str, str]:
         """A table of texts."""

@@ -111,6 +111,31 @@ def test_a_document_with_these_keys_is_read_by_its_file(project: Path, load: Loa
     assert rows("SELECT original_value FROM metrics WHERE metric = 'fields'") == [('{"x": 1}',)]
 
 
+def test_records_in_lists_of_lists_inherit_from_what_they_are_in(project: Path, load: Load, rows: Rows) -> None:
+    """The first of the paths that says something counts; fields that are omitted are not kept."""
+    lay(project, {
+        "maps/nested.toml": """
+            recognise.keys = ["files[].groups[].runs"]
+            records = "files[].groups[].runs"
+            name = "name"
+            suite = "suite"
+            inherited.suite = ["files[].groups[].title", "files[].path"]
+            omitted = ["id"]
+            value = [{ column = "ms", metric = "latency", unit = "ms" }]
+        """,
+        "night/a.json": {"files": [{"path": "f", "groups": [
+            {"title": "g", "runs": [{"name": "a", "id": 1, "ms": 2}]},
+            {"title": "", "runs": [{"name": "b", "id": 2, "ms": 3}, 5]},
+        ]}]},
+    })  # fmt: skip
+    (line,) = load(project / "night").lines
+
+    assert (line.lines, line.loaded, line.rejected) == (3, 2, 1)
+    assert rows("SELECT suite, name, value FROM cases JOIN metrics USING (case_id) ORDER BY ALL") == [
+        ("f", "b", 3e6), ("g", "a", 2e6),
+    ]  # fmt: skip
+
+
 def test_a_mapping_without_a_sign_of_its_files_is_none(project: Path) -> None:
     """It is for `--map @plain` alone."""
     assert format_of_file(project / "maps" / "plain.toml") is None
@@ -139,6 +164,7 @@ def test_the_format_of_the_project_counts_before_those_of_bench(project: Path, l
         ("recognise.keys = ['a']\nvalue = [{ match = 'a', metric = '\\\\2' }]", "expected a metric.* of groups up to 0"),
         ("recognise.keys = ['a']\nvalue = [{ column = 'b', better = 'less' }]", "'less'"),
         ("recognise.keys = ['a']\nvalue = [{ column = 'b', block = true }]", "block = True: expected a whole number"),
+        ("recognise.keys = ['a']\nrecords = 'a[].b'\ninherited.c = 'd[].e'", "inherited.c = 'd.*: expected a field"),
         ("recognise.columns = ['a']\nname = 'a'", "nothing is measured"),
         ("recognise.columns = 'a'\nname = 'a'\nvalue = 'b'\nunits = 'ms'", "'units'.*Nearest: 'unit'"),
     ],
