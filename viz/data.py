@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 SAFE_INTEGER = 2**53  # JavaScript has no larger ones
 _MOST_CASES, _LEAST_CASES = 50, 10
-_FEW_BARS, _MOST_BARS = 6, 100  # of a case, whose colours can be told apart; of an image
-USUAL = f"{_MOST_CASES}, fewer where a case has more than {_FEW_BARS} bars"  # what `usual_cases` answers
+_MOST_BARS = 100  # of an image, which is then as high as a screen
+USUAL = f"{_MOST_CASES}, fewer where these have more than {_MOST_BARS} bars"  # what `usual_cases` answers
 
 Row = dict[str, Any]
 
@@ -82,12 +82,12 @@ def lookup_command(row: Row, view: str) -> str:
 
 
 def usual_cases(warehouse: "Warehouse", cases: str) -> int:
-    """The default number of cases of a bar chart: 50, fewer where each has so many bars that an image has no end.
+    """The default number of cases of a bar chart: 50, fewer where each has so many bars that an image is higher than a screen.
 
     `cases` is as for `ends_of`.
     """
     ((bars,),) = warehouse.rows(f"SELECT count(DISTINCT (run_id, backend)) FROM ({cases})")
-    return _MOST_CASES if bars <= _FEW_BARS else max(_LEAST_CASES, _MOST_BARS // bars)
+    return min(_MOST_CASES, max(_LEAST_CASES, _MOST_BARS // max(1, bars)))
 
 
 def ends_of(

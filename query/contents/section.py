@@ -29,8 +29,10 @@ def results_section(
         [TableColumn(columns[i], "count" if columns[i] == "n" else "text") for i in kept],
         [[row[i] for i in kept] for row in rows],
     )
+    of_all_steps = any(row["suite"] == "scheduler" and '"all"' in str(row["parameters"]) for row in found.rows)
     sentences = [
-        "The median of each case's samples with its 95 % interval.",
+        "The median of each case's samples with its 95 % interval"
+        f"{'; of all steps of a scheduler their mean' if of_all_steps else ''}.",
         *([f"All cases: {told}."] if told else []),
     ]
     command = f"bench show {' '.join(run[:13] for run in runs)}"

@@ -336,6 +336,8 @@ def test_scheduler_steps_have_a_section() -> None:
     found = asked(run("r", "A"), *(chunk(line, [512, 1], run="r") for line in range(1, 50)))
 
     assert column(found, "scheduler", "steps") == [49]
+    ((sentence, *_),) = [section.sentences for section in found.document.sections if section.key == "results"]
+    assert sentence == "The median of each case's samples with its 95 % interval; of all steps of a scheduler their mean."
 
 
 def test_a_run_that_recorded_nothing_has_no_report() -> None:
