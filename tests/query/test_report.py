@@ -337,7 +337,9 @@ def test_scheduler_steps_have_a_section() -> None:
 
     assert column(found, "scheduler", "steps") == [49]
     ((sentence, *_),) = [section.sentences for section in found.document.sections if section.key == "results"]
-    assert sentence == "The median of each case's samples with its 95 % interval; of all steps of a scheduler their mean."
+    assert (
+        sentence == "The median of each case's samples with its 95 % interval; of all steps of a scheduler their mean."
+    )
 
 
 def test_a_run_that_recorded_nothing_has_no_report() -> None:

@@ -18,9 +18,16 @@ from ...warehouse.store import Store
 @click.option(
     "--to-branch", metavar="BRANCH", help="Commit the site to this branch of the repository here, for GitHub Pages."
 )
+@click.option(
+    "--with-logs",
+    is_flag=True,
+    help="Publish the end of what programs wrote whose cases failed, too; paths are shortened.",
+)
 @click.option("--what", is_flag=True, help="Say what would be published, and what is left out; write nothing.")
 @store_option
-def command(site: str | None, title: str | None, url: str, to_branch: str | None, what: bool, store: Store) -> None:
+def command(
+    site: str | None, title: str | None, url: str, to_branch: str | None, with_logs: bool, what: bool, store: Store
+) -> None:
     """Publish a store as a static site: what changed, suites, runs, cases, any two runs compared.
 
     SITE is a folder or a bucket, s3://bucket/prefix: new, empty, or one that bench publish wrote, where it writes what
@@ -43,12 +50,12 @@ def command(site: str | None, title: str | None, url: str, to_branch: str | None
             raise click.UsageError(
                 "name a folder: bench publish SITE/, or see what it would hold: bench publish --what"
             )
-        write_rows(["about", "published"], [list(line) for line in made.described()], "table")
+        write_rows(["about", "published"], [list(line) for line in made.described(with_logs)], "table")
         return
     branch = None if to_branch is None else branch_for_site(to_branch)
     folder = made_in(site) if (in_bucket := "://" in site) else Path(site)
     with Warehouse.open(store) as warehouse:
-        done = made.publish(warehouse, folder, title=title or made.title_of(store.root), url=url)
+        done = made.publish(warehouse, folder, title=title or made.title_of(store.root), url=url, logs=with_logs)
     if branch is not None:
         notify(commit(folder, branch, sorted(done.files)))
     if in_bucket:

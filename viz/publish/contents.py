@@ -13,7 +13,7 @@ from ...query.change.render import PANEL, commits
 from ...query.pasteable_sql import equals, paste
 from ...warehouse.console.numbers import amount, counted
 from . import pictures, tiles
-from .private import RUN, environment, published, shortened
+from .private import ENDING, LOG, RUN, environment, published, shortened
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -75,10 +75,11 @@ def _of_newest(last: Mapping[tuple[Any, ...], Row], runs: Sequence[Row]) -> list
 def _digests(warehouse: "Warehouse") -> dict[str, str]:
     """For each run what tells whether any of its values or endings changed."""
     values = "case_id, metric, phase, unit, median, median_low, median_high, n"
+    endings = f"case_id, kind, {', '.join((*ENDING, *LOG))}"
     found: dict[str, str] = {}
     for query in (
         f"SELECT run_id, bit_xor(hash({values})) FROM _all_cells WHERE {tiles.KEPT} GROUP BY run_id",
-        "SELECT run_id, bit_xor(hash(case_id, kind, status, phase, exception, exit_code)) FROM case_outcomes GROUP BY run_id",
+        f"SELECT run_id, bit_xor(hash({endings})) FROM case_outcomes GROUP BY run_id",
     ):
         for run, digest in warehouse.rows(query):
             found[run] = f"{found.get(run, '')}{digest:x}."

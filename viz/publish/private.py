@@ -6,7 +6,7 @@ A column that is not named here stays at home, so that one that bench gains late
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # column of `run_details` -> what `--what` says of it
@@ -45,7 +45,12 @@ ENDING = {
     "exception": "type of its exception",
     "exit_code": "exit code",
 }
-WITHHELD = (
+LOG = {
+    "message": "what it said",
+    "stderr_tail": "the end of what its program wrote",
+}  # of `case_outcomes`, for `--with-logs`
+LOG_LINES = 40  # last of a text
+_WITHHELD = (
     "host names (machines are numbered), users, command lines, tags, environment variables, compiler flags, paths (shortened to"
     " their last part), what programs wrote, file names of imports"
 )
@@ -66,6 +71,18 @@ def shortened(text: str) -> str:
 def published(value: Any) -> Any:
     """A value as it may be published: texts shortened, whatever else as it stands."""
     return shortened(value) if isinstance(value, str) else value
+
+
+def withheld_with(logs: bool) -> str:
+    """What of a store is not published."""
+    return _WITHHELD.replace("what programs wrote", "what programs wrote but where they failed") if logs else _WITHHELD
+
+
+def log(texts: Iterable[str | None]) -> str:
+    """The last lines of what a program wrote of its end, as they may be published."""
+    told = [text.strip() for text in texts if text and text.strip()]
+    whole = "\n".join(dict.fromkeys(told)).splitlines()
+    return "\n".join(shortened(line[:500]) for line in whole[-LOG_LINES:])
 
 
 def environment(details: Mapping[str, Any]) -> dict[str, str]:

@@ -576,7 +576,7 @@
       while (previous >= 0 && r.config[previous] !== r.config[run]) previous--;
       const query = (column) => paste(`SELECT ${column} FROM run_details WHERE ${equals("run_id", id)}`);
       const counts = ["cases", "failed", "steps", "rejected"].filter((name) => r[name][run]);
-      const failed = [...rows.ended].map(([place, text]) => ({ place, text }));
+      const failed = [...rows.ended].map(([place, text]) => ({ place, text, log: rows.logs.get(place) }));
       const found = valueTable(r, c, run, rows.values);
       const field = filterField("filter cases", "", (text) => {
         const wanted = words(text);
@@ -587,7 +587,7 @@
         el("h1", {}, runName(r, run)),
         el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), query(name)), ` ${name}`])),
         previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
-        failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`)))) : "",
+        failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`, one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
         rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), field) : el("p", {}, "Nothing was measured in it that comparisons judge."),
         rows.values.length ? found.node : "",
         el("h2", {}, "Environment"),
@@ -729,7 +729,8 @@
     const [block, place] = r.blocks[run];
     const tiles = await Promise.all(site.tiles.blocks[block].slice(1).filter(Boolean).map(tile));
     const found = new Map(),
-      ended = new Map();
+      ended = new Map(),
+      logs = new Map();
     for (const one of tiles) {
       one.series.forEach(([at, label], row) => {
         const value = one.median[row * one.runs + place];
@@ -739,10 +740,14 @@
         if (!found.has(number)) found.set(number, new Map());
         found.get(number).set(JSON.stringify(one.labels[label]), value);
       });
-      for (const [at, own, text] of one.ended) if (own === place) ended.set(c.places.get(one.cases[at]), text);
+      for (const [at, own, text, log] of one.ended)
+        if (own === place) {
+          ended.set(c.places.get(one.cases[at]), text);
+          if (log) logs.set(c.places.get(one.cases[at]), log);
+        }
     }
     const values = [...found].sort(([a], [b]) => a - b).map(([place, values]) => ({ place, values }));
-    return { values, ended };
+    return { values, ended, logs };
   };
   const valueTable = (r, c, run, rows) => {
     const keys = [...new Set(rows.flatMap((row) => [...row.values.keys()]))].sort((a, b) => order(c, a) - order(c, b)).slice(0, 12);

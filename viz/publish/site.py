@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..._version import __version__
 from . import contents, feeds, front, pairs, payload, tiles
 from .folder import PAGE, SiteFolder
-from .private import ENDING, ENVIRONMENT, RUN, WITHHELD, shortened
+from .private import ENDING, ENVIRONMENT, LOG, RUN, shortened, withheld_with
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -29,7 +29,7 @@ class Published:
         return f"{len(self.files):,} files, {total / 1e6:.1f} MB, of which {self.written_bytes / 1e6:.1f} MB are new"
 
 
-def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "") -> Published:
+def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "", logs: bool = False) -> Published:
     """Write the site of a store into a folder, or bring the one that is there up to date.
 
     Args:
@@ -37,6 +37,7 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "") ->
         root: The folder.
         title: Of the site.
         url: Where it will stand, for links from elsewhere.
+        logs: Publish the end of what programs wrote whose cases failed.
 
     Raises:
         BenchError: The folder holds other files, or cannot be written.
@@ -46,7 +47,7 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "") ->
     incidents = contents.incidents(found)
     runs = [run["run_id"] for run in found.runs]
     cases = [case["case_id"] for case in found.cases]
-    divided = tiles.write(warehouse, folder, runs, cases, found.digests)
+    divided = tiles.write(warehouse, folder, runs, cases, found.digests, logs=logs)
     chosen = pairs.chosen(warehouse, found.history.incidents if found.history else [])
     configs = {run["run_id"]: run["config"] for run in found.runs}
     compared = pairs.write(warehouse, folder, chosen, configs, found.digests)
@@ -68,22 +69,22 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "") ->
     style, code = (_asset(folder, name) for name in (STYLE, SCRIPT))
     for name, content in feeds.files(found, incidents, title=title, url=url):
         folder.put(name, content)
-    withheld = f"Left out: {WITHHELD}."
+    withheld = f"Left out: {withheld_with(logs)}."
     folder.put(PAGE, front.page(found, incidents, title=title, data=data, style=style, code=code, limits=withheld))
     folder.finish()
     return Published(folder.files, folder.written_bytes, len(incidents))
 
 
-def described() -> list[tuple[str, str]]:
+def described(logs: bool = False) -> list[tuple[str, str]]:
     """What is published of a store, by what it belongs to; then what is not."""
     return [
         ("of each run", ", ".join(RUN.values())),
         ("of its machine", f"{', '.join(ENVIRONMENT.values())}; its class, and a number in place of its name"),
         ("of each case", "suite, model and the other axes, with paths in names cut to their last part"),
         ("its values", "median, 95 % interval and number of samples of what comparisons judge"),
-        ("where it failed", ", ".join(ENDING.values())),
+        ("where it failed", ", ".join([*ENDING.values(), *(LOG.values() if logs else ())])),
         ("what follows", "changes, incidents, means of suites, comparisons with their reasons"),
-        ("left out", WITHHELD),
+        ("left out", withheld_with(logs)),
     ]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .folder import SiteFolder
 from .payload import script
-from .private import ENDING, shortened
+from .private import ENDING, LOG, log, shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,9 +62,13 @@ def group_of(case_id: str, groups: int) -> int:
 
 
 def write(
-    warehouse: "Warehouse", folder: SiteFolder, runs: Sequence[str], cases: Sequence[str], digests: Mapping[str, str]
-) -> Tiles:
-    """Write the tiles of runs in order of time; those of blocks whose runs are as they were stay as they are."""
+    warehouse: "Warehouse", folder: SiteFolder, runs: Sequence[str], cases: Sequence[str], digests: Mapping[str, str],
+    *, logs: bool = False,
+) -> Tiles:  # fmt: skip
+    """Write the tiles of runs in order of time; those of blocks whose runs are as they were stay as they are.
+
+    With `logs` a case that failed has the end of what its program wrote.
+    """
     blocks = divide(runs)
     (values,) = warehouse.rows(f"SELECT count(*) FROM _all_cells WHERE {KEPT}")[0]
     groups = 1
@@ -73,12 +77,12 @@ def write(
     _places(warehouse, runs, cases, groups)
     files, first = [], 0
     for block in blocks:
-        key = f"{groups}:{','.join(digests.get(run, '') for run in block)}"
+        key = f"{groups}:{'logs:' if logs else ''}{','.join(digests.get(run, '') for run in block)}"
         found = folder.reused("tiles", key)
         if found is None:
             found = [
                 folder.add(*script("tile", tile)) if tile else ""
-                for tile in _tiles(warehouse, first, block, cases, groups)
+                for tile in _tiles(warehouse, first, block, cases, groups, logs)
             ]
             folder.keep("tiles", key, found)
         files.append(found)
@@ -104,12 +108,14 @@ def _places(warehouse: "Warehouse", runs: Sequence[str], cases: Sequence[str], g
         connection.unregister("given")
 
 
-def _tiles(warehouse: "Warehouse", first: int, block: Sequence[str], cases: Sequence[str], groups: int) -> list[bytes]:
+def _tiles(
+    warehouse: "Warehouse", first: int, block: Sequence[str], cases: Sequence[str], groups: int, logs: bool
+) -> list[bytes]:
     """The tiles of a block by group, packed; empty where there is nothing. `first` is the place of its first run."""
     import numpy as np
 
     labels, columns = _columns(warehouse, first, block)
-    endings = _endings(warehouse, first, block)
+    endings = _endings(warehouse, first, block, logs)
     group = np.asarray([group_of(case, groups) for case in cases], dtype=np.int32)
     of_value = group[columns["case_place"]]
     tiles = []
@@ -146,18 +152,19 @@ def _columns(warehouse: "Warehouse", first: int, block: Sequence[str]) -> "tuple
     return labels, found
 
 
-def _endings(warehouse: "Warehouse", first: int, block: Sequence[str]) -> list[list[Any]]:
-    """How cases ended that failed: the place of the case, of the run, and what may be said of it."""
+def _endings(warehouse: "Warehouse", first: int, block: Sequence[str], logs: bool) -> list[list[Any]]:
+    """How cases ended that failed: the place of the case, of the run, and what may be said of it; with `logs` its log."""
     rows = warehouse.rows(
-        f"SELECT case_place, run_place, {', '.join(ENDING)}"
+        f"SELECT case_place, run_place, {', '.join((*ENDING, *LOG))}"
         " FROM case_outcomes JOIN site_runs USING (run_id) JOIN site_cases USING (case_id)"
         " WHERE failed AND list_contains(?::VARCHAR[], run_id) ORDER BY case_place, run_place, kind DESC",
         [list(block)],
     )
     found: dict[tuple[int, int], list[Any]] = {}
     for case, run, *told in rows:
-        words = [shortened(str(text)) for text in told if text is not None]
-        found.setdefault((case, run), [case, run - first, ", ".join(dict.fromkeys(words))])
+        words = [shortened(str(text)) for text in told[: len(ENDING)] if text is not None]
+        own = [written] if logs and (written := log(told[len(ENDING) :])) else []
+        found.setdefault((case, run), [case, run - first, ", ".join(dict.fromkeys(words)), *own])
     return list(found.values())
 
 
@@ -181,7 +188,7 @@ def _tile(
         "labels": [[part and shortened(part) for part in labels[label]] for label in used],
         "series": [[numbers[case], used.index(label)] for case, label in rows.tolist()],
         "runs": runs,
-        "ended": [[numbers[case], run, text] for case, run, text in ended],
+        "ended": [[numbers[case], *rest] for case, *rest in ended],
         "more": [],
     }
     matrices = [_matrix(columns["median"], place, columns["run_place"], (len(rows), runs)).tobytes()]

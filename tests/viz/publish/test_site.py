@@ -151,6 +151,23 @@ def test_what_is_private_is_nowhere_in_it(tmp_path: Path) -> None:
     assert "run.sh" in texts and "API_KEY=…" in texts
 
 
+def test_logs_are_published_where_asked_for(tmp_path: Path) -> None:
+    """Their last lines, with paths and variables shortened as anywhere; without the option the tiles hold none."""
+    one = case("bert", "night-003", suite="zoo")
+    written = "\n".join([*(f"line {number}" for number in range(100)), "Error in /home/SECRET/x.py, TOKEN=SECRET run"])
+    warehouse = Builder().add(
+        *nights(4), one, outcome(one, "fail_to_run", message="out of memory", stderr_tail=written)
+    )
+    site.publish(warehouse, tmp_path, title="the team", logs=True)
+    texts = "\n".join(contents(tmp_path))
+
+    assert "line 99\\nError in …/x.py, TOKEN=… run" in texts
+    assert "line 50" not in texts and "SECRET" not in texts
+    assert "what programs wrote but where they failed" in texts
+    publish(warehouse, tmp_path)
+    assert "line 99" not in "\n".join(contents(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

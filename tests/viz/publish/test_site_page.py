@@ -13,6 +13,7 @@ from bench.query.comparison import render
 from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
 from bench.viz.publish import pairs, site
+from bench.viz.publish.private import shortened
 from bench.warehouse.console.numbers import amount, times
 from bench.warehouse.console.numbers import ratio as printed_ratio
 from bench.warehouse.events import Instant
@@ -47,7 +48,9 @@ def warehouse() -> Builder:
             one = case(f"value-{place}", run_id, suite="numbers")
             unit = UNITS[place % len(UNITS)]
             made += [one, outcome(one), metric(one, "size", value * (1 + number / 7), unit=unit, better="lower")]
-    return Builder().add(*made)
+    broken = case("broken", "second", suite="numbers")
+    log = f"{HOSTILE[1]}\nin /home/me/work.py"
+    return Builder().add(*made, broken, outcome(broken, "fail_to_run", message=HOSTILE[0], stderr_tail=log))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def folder(warehouse: Builder, tmp_path_factory: pytest.TempPathFactory) -> Iter
     root = tmp_path_factory.mktemp("site")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(pairs, "chosen", lambda *_: [("night-012", "night-013")])
-        site.publish(warehouse, root, title=HOSTILE[1])
+        site.publish(warehouse, root, title=HOSTILE[1], logs=True)
     yield root
 
 
@@ -236,6 +239,18 @@ def test_it_fits_a_phone_and_reads_in_the_dark(browser: Page, folder: Path) -> N
         assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     finally:
         browser.window(1200, 1000)
+
+
+def test_a_run_shows_the_logs_of_its_failures(browser: Page, folder: Path) -> None:
+    """As text: what a program wrote is run nowhere; a run where nothing failed has none."""
+    browser.open(folder / "index.html")
+    go(browser, "#/run/second")
+
+    shown = browser.ask("[...document.querySelectorAll('#view .log pre')].map(log => log.textContent)")
+    assert shown == [shortened(f"{HOSTILE[0]}\n{HOSTILE[1]}\nin /home/me/work.py")]
+    go(browser, "#/run/first")
+    assert browser.ask("document.querySelectorAll('#view .log').length") == 0
+    assert (browser.errors, browser.dialogs) == ([], [])
 
 
 def labelled(browser: Page) -> Any:
