@@ -281,5 +281,5 @@ def test_an_output_that_lacks_a_character_gets_the_nearest(
     monkeypatch.setattr("sys.stdout", out)
     write_rows(["a"], [("1.2 µs ±3 %…",), ("模",)], "table")
     out.seek(0)
-    rows = out.buffer.read().decode(encoding).split("\n")[2:]  # type: ignore[attr-defined]
+    rows = out.buffer.read().decode(encoding).split("\n")[2:]
     assert [row.rstrip() for row in rows] == written.split("\n")
