@@ -35,26 +35,28 @@ _PROGRAMS = (
     "beeline", "rabbitmq", "redis", "valkey", "ipmitool", "sqlcmd", "bcp", "tsql", "mosquitto", "ldap",
     "smbclient", "freerdp", "mount", "secret set", "htpasswd", "net use", "sqlplus", "curl", "wget", "ab -",
     "hey -", "http -", "https -", "auth=", "auth ", "-pwd", "-pw", "rdesktop", "poetry", "mc alias", "mc config",
-    "kubectl", "nmcli", "snyk", "ngrok", "proxy-user",
+    "kubectl", "nmcli", "snyk", "ngrok", "proxy-user", "auth(", "login(", "gcloud", "rclone", "influx", "neo4j", "cypher-shell",
+    "uv publish", "vercel", "netlify", "hatch", "gem push", "nuget", "passphrase", "iwconfig", "passwd", "useradd", "usermod",
+    "bw unlock", "qpdf", "pdftotext", "_pw", "secrets set", "etcdctl", "vault", "xh", "oha", "pulumi", "-command",
 )  # fmt: skip
 _TAKE_TWO = ("openssl", "snmp", "ssh-keygen")
 _SENTENCES = (
     "api key", "api-key", "access key", "secret key", "identified", "passw", "passphrase", "login", "-stdin", "sudo -s", "kinit",
-    "cryptsetup",
+    "cryptsetup", "secret", "token", "<<<",
 )  # fmt: skip
 _HEADER_NAMES = ("cookie", "x-", "api", "authorization")
 _HINTS = (
     "token", "secret", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox", "aiza", "akia", "asia",
     "eyj", "npm_", "pypi-", "dckr_", "k_live", "nvapi", "sg.", "sess", "sig", "_pass", "-pass", "pass=", "storepass", "keypass",
     "pwd", "jwt", "psk", "requirepass", "masterauth", "smbpass", "dbpass", "sonar", "webhooks",
-    "x-auth", "cookie", "authorization", *_SENTENCES, *_PROGRAMS, *_TAKE_TWO,
+    "x-auth", "cookie", "sid=", "hmac", "otp", "_pat", "_auth", "signature", "authorization", *_SENTENCES, *_PROGRAMS, *_TAKE_TWO,
 )  # fmt: skip
 _SECRET = (
     r"(?i)-*(?:.*[-_.])?"
-    r"(?:(?:auth)?token|secret|secret[-_]string|jwt|psk|sonar[-_.]login|requirepass|masterauth|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
+    r"(?:(?:auth)?token|pypi[-_]token[-_]\w+|secret|secret[-_]string|secret[-_]key[-_]base|otp|(?:gh|github|gitlab|azure|ado)[-_]pat|jwt|psk|sonar[-_.]login|requirepass|masterauth|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
     r"postgres|redis|mongo|amqp|smtp|mail|s?ftp|ssh|ldap|login|registry|keystore|store|service|svc|api|app|smb)[-_]?(?:pass|pwd)|"
     r"(?:store|key)pass|passphrase|(?:set-)?cookies?|(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
-    r"(?:redis(?:cli)?)[-_]auth|shared[-_]?access[-_]?signature|"
+    r"(?:redis(?:cli)?|npm|docker|registry)[-_]auth|app[-_]key|shared[-_]?access[-_]?signature|"
     r"account[-_.]key\.[\w.-]+|(?:api|access|private|secret|account|master|kaggle|signing|auth|encryption|sse-c(?:ustomer)?|client|license|subscription|storage|wandb|"
     r"openai|anthropic|azure|aws|gcp|hf|github|gitlab)[-_.]?key)"
 )
@@ -64,12 +66,15 @@ _VALUE = r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|\\.|[^\s'"\\])+"""  # of a shell: qu
 _NUMBER = r"['\"]?[-+]?[\d.,]+(?:[eE][-+]?\d+)?['\"]?"
 _QUOTED = (
     # of JSON, TOML, also within a quoted command
-    r"""(?<![\w.\\-])(\\{0,4}["']?)([A-Za-z_][\w.-]*)\1\]?(?:\s*:\s*|\s+=\s+)(\\{0,4}["'])((?:(?!\3)(?:\\.|[^\\]))+)\3"""
+    r"""(?<![\w.\\-])(\\{0,4}["']?)([A-Za-z_][\w.-]*)\1(?:\]?(?:\s*(?::=?|=>)\s*|\s+=\s+)|\]=)(\\{0,4}["'])((?:(?!\3)(?:\\.|[^\\]))+)\3"""
 )
 _NO_TYPE = r"(?!(?:str|int|float|bool|bytes|None|null|true|false)\b)"
 _LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$"  # of YAML
 # Stands before the name of what is set, without "=".
-_SETTING = r"(?:\bsetenv|\bset\s+-\w*x\w*|(?i:\b(?:config|configure)\s+(?:--)?set))\s+(?:\S*[:/])?$"
+_SETTING = (
+    r"(?:\bsetenv|\bset\s+-\w*x\w*|(?i:\b(?:config|configure)\s+(?:--)?set)|\bgit config(?:\s+--\w+)*|"
+    r"\bremote modify(?:\s+--\w+)*\s+\S+|\bconfig create\s[^|;&\n]*)\s+(?:\S*[:/])?$"
+)
 # A word after these is a secret if it is one of no language: base64, or with a digit, or long.
 _HEADER = (
     r"(?i:\b(bearer|x-api-key:|private-token:)((?:\s|\\ )+))(?=[^\s'\"]*(?:\d|=|[a-z][A-Z])|[^\s'\"]{20})[\w.~+/=-]{8,}"
@@ -82,23 +87,36 @@ _IN_URL = r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@'\"]*):[^\s/@'\"]+@"
 _ALONE_IN_URL = r"\b([A-Za-z][\w+.-]*://)(?=[^\s/:@'\"]*\d)[^\s/:@'\"]{20,}@"
 # Parameters of an address, and those of them that are secrets beside what is one anywhere; headers, also within a quoted command;
 # texts of programs that ask for a password or are given one; -pX of programs that take a password so, -u of others.
-_PARAMETER = r"([?&;])([\w.-]+)=([^&;\s'\"#<>)\]]+)"
-_OF_ADDRESSES = r"(?i)sig|signature|x-(?:amz|goog)-(?:signature|credential)|awsaccesskeyid|googleaccessid|key|auth|pwd"
+_PARAMETER = r"([?&;])(?:[\w.-]+(?:%5B|\[))?([\w.-]+)(?:%5D|\])?=([^&;\s'\"#<>)\]]+)"
+_OF_ADDRESSES = (
+    r"(?i)sig|signature|x-(?:amz|goog)-(?:signature|credential)|awsaccesskeyid|googleaccessid|key|auth|"
+    r"pwd|pass|sid|hmac"
+)
+# A word of a list after the name of an option; a header in quotes; elements and attributes of XML.
+_IN_LIST = r"(['\"])(-{1,2}[A-Za-z][\w-]*)\1,\s*(['\"])((?:(?!\3)[^\\\n])+)\3"
+_QUOTED_HEADER = rf"(['\"])([A-Za-z][\w-]*):\s*{_NO_TYPE}([^\s'\"\\]+)(?=\1)"
+_ELEMENT = r"(<)([A-Za-z][\w.-]*)>([^<>\s]+)(?=</\2>)"
+_ATTRIBUTES = r"\b(key|name)=['\"]([\w.-]+)['\"]\s+value=['\"]([^'\"\n]+)"
 _HEADERS = (
+    r"(?i)(\bauthorization:[^'\"\n]{0,500}?\bsignature=)(\w+)",
+    r"(?i)(\bauthorization:\s*digest\b[^'\n]{0,500}?\bresponse=\\?[\"']?)(\w+)",
     r"(?i)\b((?:set-)?cookie:\s*)([^'\"\n\\]*[^'\"\n\\\s])",
-    r"(?i)\b((?:x-[\w-]*(?:token|key|secret|signature|auth)|api-?key):\s*)([^\s'\"\\]{4,})",
+    r"(?i)\b((?:x-[\w-]*(?:token|key|secret|signature(?:-\d+)?|auth)|api-?key):\s*(?:sha\d+=)?+)([^\s'\"\\]{4,})",
     r"(?i)(\\*[\"'](?:proxy-)?authorization\\*[\"']\s*[:=]\s*\\*[\"'](?:[a-z][\w-]*\s+)?)(?=[^\s'\"]*\d|[^\s'\"]{20})([^\s'\"\\]{8,})",
     r"(?i)\b((?:proxy-)?authorization:(?:\s|\\ )*(?:(?:bearer|basic|token|digest|negotiate|apikey)(?:\s|\\ )+|"
     r"(?:[a-z][\w-]*(?:\s|\\ )+)?(?=[^\s'\"]*\d)))([\w.~+/=:-]{6,})",
 )
 _SPOKEN = (
     r"(?i)(\bidentified\s+(?:with\s+\S+\s+)?by\s+['\"])([^'\"\n]+)",  # SQL
-    r"(?i)(\b(?:password|passwd|passphrase)\s+['\"])([^'\"\n]+)",
+    r"(\b(?:(?i:password|passwd|passphrase)|SECRET)\s*(?:\(|\s)\s*['\"])([^'\"\n]+)",
+    r"(?i)(\b(?:password|passwd|passphrase)\s*(?:=>|:=)\s*['\"]?)([^\s'\",;()]+)(?![(\w])",
+    r"(?i)(\b(?:using password|password is|your (?:access )?token is|(?:api|access|secret)[- ]key is|"
+    r"invalid (?:api|access|secret)[- ]key)\s+['\"]?)(?=[^\s'\")]*\d)([^\s'\")]{5,}[^\s'\").])",
     r"(?i)(\b(?:api|access|secret)[- ]key(?:\s+provided)?\s*:\s+['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{7,}[^\s'\",;).])",
     r"(?i)(\b(?:password|passwd|passphrase)(?:\s+for\s+\S+?)?\s*:\s*['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{4,})",
     r"(\blogin\s+\S+\s+password\s+)(\S+)",  # .netrc
-    r"(\b(?:sudo\s+-\w*S|\S*-stdin|kinit)\b[^|<\n]*<<<\s*['\"]?)([^\s'\"|;&]+)",
-    r"(\b(?:echo|printf)\s+(?:-\w+\s+)?['\"]?)([^\s'\"|$]+)(?=['\"]?\s*\|[^|\n]*(?:sudo\s+-\w*S|-stdin\b|--with-token|passphrase-fd|passwd\b"
+    r"((?:\b(?:sudo\s+-\w*S|kinit|cryptsetup|(?:docker|podman)\s+login|secret\s+put|pass\s+insert)\b|-stdin\b|--with-token\b|\bsu\s+-)[^|;&<\n]{0,1000}<<<\s*['\"]?)([^\s'\"|;&]+)",
+    r"(\b(?:echo|printf)\s+(?:-\w+\s+)?(?:['\"]%s(?:\\n)?['\"]\s+)?['\"]?)([^\s'\"|$]+)(?=['\"]?\s*\|[^|;&\n]*(?:sudo\s+-\w*S|-stdin\b|--with-token|passphrase-fd|passwd\b"
     r"|\b(?:docker|podman|nerdctl|skopeo|buildah|registry|wandb|vault)\s+login\b|kinit|cryptsetup))",
 )
 
@@ -145,16 +163,43 @@ _AFTER_A_PROGRAM = (
     _after(r"ab", r"-C\s*", _PAIRS),
     _after(r"curl", r"-[A-Za-z]*[uU]\s*['\"]?[^\s:'\"/]+:"),
     _after(r"(?i:curl|wget|https?)", r"(?:-u|--user|--proxy-user|-U)[\s=]*['\"]?[^\s:'\"/]+:"),
-    _after(r"ab|hey|https?", r"(?:-A|-a|--auth)[\s=]*['\"]?[^\s:'\"/]+:"),
+    _after(r"ab|hey|https?|xhs?|oha", r"(?:-A|-a|--auth)[\s=]*['\"]?[^\s:'\"/]+:"),
     r"((?<![\w-])--(?:basic-|proxy-)?auth[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
     r"((?<![\w-])--proxy-user[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
+    r"(--auth-type[\s=]bearer\s+(?:-a|--auth)[\s=]+['\"]?)([^\s'\"|;&]+)",
+    r"(\b(?:auth=|HTTP(?:Basic|Digest)Auth)\(\s*['\"][^'\"\n]*['\"],\s*['\"])([^'\"\n]+)",
+    r"(\blogin\(\s*key=['\"])([^'\"\n]+)",
+    _after(r"mysqladmin", r"password\s+['\"]?"),
+    _after(r"gcloud auth activate-refresh-token", r"[^\s-]\S*\s+"),
+    _after(r"rclone obscure|mkpasswd|bw unlock", ""),
+    _after(r"bw login|wpa_passphrase", r"[^\s-]\S*\s+['\"]?"),
+    _after(r"influx", rf"-t{_QUOTE}"),
+    _after(r"neo4j-admin", r"set-initial-password\s+['\"]?"),
+    _after(r"cypher-shell|uv publish|useradd|usermod", rf"-p{_QUOTE}"),
+    _after(r"uv publish|vercel", rf"-t{_QUOTE}"),
+    _after(r"hatch publish", rf"-a{_QUOTE}"),
+    _after(r"dotnet nuget push", rf"-k{_QUOTE}"),
+    _after(r"gem push", r"--key\s+"),
+    _after(r"netlify", r"--auth[\s=]+"),
+    _after(r"iwconfig", r"key\s+(?:s:)?"),
+    _after(r"smbclient", r"(?://|\\\\)\S+\s+['\"]?"),
+    _after(r"curl", r"(?:-E|--cert|--proxy-cert)[\s=]*['\"]?[^\s:'\"]+:"),
+    _after(r"curl", r"(?:-d|-F|--data[\w-]*|--form[\w-]*)[\s=]*['\"]?pass="),
+    _after(r"openssl passwd", r"(?:-\w+\s+)?"),
+    _after(r"qpdf", r"--encrypt\s+['\"]?"),
+    _after(r"pdftotext|pdftoppm|pdfinfo", r"-[uo]pw\s+['\"]?"),
+    _after(r"pdftk", r"(?:input|user|owner)_pw\s+['\"]?"),
+    _after(r"fly(?:ctl)? secrets set|vault kv put", r"(?:\S+\s+)?\w+=['\"]?"),
+    _after(r"etcdctl", r"--user[\s=]+['\"]?[^\s:'\"]+:"),
+    _after(r"pulumi config set", r"--secret\s+\S+\s+['\"]?"),
+    r"(--password-command[\s=]+['\"]?echo\s+)([^\s'\"|;&]+)",
     r"((?<![\w-])--(?:pw|pwd)[\s=]\s*['\"]?)([^-~./$'\"\s][^\s'\"|;&]*)",
 )
 _OTHER = r"(?!-|\*\*\*)[^\s'\"|;&]+"
 _SEVERAL = (  # programs that take two secrets
     _after(r"ssh-keygen", rf"-[NP]{_QUOTE}", _OTHER),
     _after(r"openssl", r"-[kK]\s+['\"]?|-pass(?:in|out)?\s+['\"]?pass:", _OTHER),
-    _after(r"snmp\w+", rf"-[AX]{_QUOTE}", _OTHER),
+    _after(r"snmp\w+", rf"-[AX]{_QUOTE}|-c\s+(?!public\b)['\"]?", _OTHER),
 )
 _BY_HINTS = (
     (_HEADER_NAMES, _HEADERS), (_SENTENCES, _SPOKEN), (_PROGRAMS, _AFTER_A_PROGRAM), (_TAKE_TWO, _SEVERAL * 2),
@@ -196,7 +241,7 @@ def masked(text: str) -> str:
     for hints, patterns in _BY_HINTS:
         for pattern in patterns if any(hint in plain for hint in hints) else ():
             text = re.sub(pattern, _without_second, text)
-    for pattern in (_QUOTED, _LINE, _PARAMETER):
+    for pattern in (_QUOTED, _LINE, _PARAMETER, _IN_LIST, _QUOTED_HEADER, _ELEMENT, _ATTRIBUTES):
         text = re.sub(pattern, _without_value, text)
     parts, kept = [], 0
     for found in re.finditer(_NAME, text):
@@ -207,7 +252,7 @@ def masked(text: str) -> str:
         before = text[max(0, found.start() - FAR) : found.start()]
         if before.endswith(("?", "&")):  # of an address: see _PARAMETER
             continue
-        if by != "=" and (text[begin : begin + 1] == "-" or not (is_option or re.search(_SETTING, before))):
+        if by != "=" and (text[begin : begin + 1] in ("-", "<", "|") or not (is_option or re.search(_SETTING, before))):
             continue
         is_quoted = is_option and by == "=" and before.endswith("'")
         value = re.match(r"[^']*" if is_quoted else _VALUE, text[begin:])
@@ -261,7 +306,7 @@ def is_secret(name: str) -> bool:
     """Return whether an option or a variable of this name has a value that nobody should read."""
     if not _may_hold_one(name):
         return False
-    words = re.sub(r"^-D(?=[a-z])|(?<=[a-z0-9])(?=[A-Z])", "-", name)  # of Java, too: -DkeyStorePassword
+    words = re.sub(r"^-[DP](?=[a-z])|(?<=[a-z0-9])(?=[A-Z])", "-", name)  # of Java, too: -DkeyStorePassword
     return bool(re.fullmatch(_SECRET, words)) and not re.search(_OF_LANGUAGE_MODELS, words)
 
 
