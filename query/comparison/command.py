@@ -184,7 +184,7 @@ class Compare(Question["Comparison"]):
         from ..why.next_question import next_question
         from .compare import compare, exit_code
         from .restarts import describe_restarts
-        from .settling import describe_settling
+        from .settling import describe_settling, with_settling
 
         where = {"suite": self.suites, "backend": self.backends, "name": self.models, **(self.where or {})}
         if self.metrics or (asker.command and "metric" not in where):
@@ -196,6 +196,7 @@ class Compare(Question["Comparison"]):
         if self.by is None:
             reply = replace(
                 reply,
+                rows=with_settling(warehouse, found, reply.rows),
                 hints=lambda: (
                     *(list(describe_restarts(warehouse, found)) or describe_settling(warehouse, found)),
                     *next_question(warehouse, found, all_runs=self.all_runs),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .compare import Comparison
+from .settling import is_open
 from .sides import Side
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ _PATHS = "SELECT DISTINCT path FROM sources WHERE run_id = ? AND list_contains(?
 
 
 def describe_restarts(warehouse: "Warehouse", found: Comparison) -> Iterator[str]:
-    """For scheduler steps that nothing is certain of: a sentence for a side of one run whose logs count their steps anew."""
-    doubtful = [row for row in found.rows if row["suite"] == "scheduler" and "assumes" in (row["reason"] or "")]
+    """For scheduler steps whose verdict is open: a sentence for a side of one run whose logs count their steps anew."""
+    doubtful = any(row["suite"] == "scheduler" for row in filter(is_open, found.rows))
     for side in (found.base, found.candidate) if doubtful else ():
         if len(side.runs) == 1 and len(paths := _begun_anew(warehouse, side.runs[0])) > 1:
             yield (

@@ -1,7 +1,8 @@
 """What settles a verdict that is likely or unsure: further runs of both sides, and the command that judges with them."""
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
 from ..regression.remeasure import command_for
@@ -11,7 +12,8 @@ from .compare import Comparison
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-MOST_CASES = 8  # that the command measures again: those that matter most
+Row = Mapping[str, Any]
+MOST_CASES = 8  # that a command with options for cases measures again: those that matter most
 _SIDE = """
 SELECT min(config), CASE WHEN count(DISTINCT git_commit) = 1 AND NOT coalesce(bool_or(git_dirty), true)
     THEN left(min(git_commit), 9) END
@@ -19,32 +21,57 @@ FROM runs WHERE list_contains(?::VARCHAR[], run_id)
 """
 
 
+def is_open(row: Row) -> bool:
+    """Return whether more runs could settle the verdict: it is likely or unsure, and has an interval."""
+    return row["low"] is not None and (row["verdict"] or "").startswith(("LIKELY", "UNSURE"))
+
+
+def with_settling(warehouse: "Warehouse", found: Comparison, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows; the reason of each that the command settles ends with it."""
+    sentence, settled = find_settling(warehouse, found)
+    chosen = {id(row) for row in settled}
+    for row in rows:
+        yield with_reason(row, sentence) if id(row) in chosen else row
+
+
+def with_reason(row: Row, sentence: str) -> Row:
+    """The row with a sentence at the end of its reason."""
+    return {**row, "reason": "; ".join(filter(None, (row["reason"], sentence)))}
+
+
 def describe_settling(warehouse: "Warehouse", found: Comparison) -> list[str]:
     """A sentence with the command, where an interval leaves a verdict open."""
-    doubtful = [
-        row for row in found.rows if row["low"] is not None and (row["verdict"] or "").startswith(("LIKELY", "UNSURE"))
-    ]
+    return [*filter(None, find_settling(warehouse, found)[:1])]
+
+
+def find_settling(warehouse: "Warehouse", found: Comparison) -> tuple[str, Sequence[Row]]:
+    """A sentence with the command, and the rows that it settles; empty where no interval leaves a verdict open."""
+    doubtful = list(filter(is_open, found.rows))
     if not doubtful:
-        return []
+        return "", []
     if found.machines and not found.across:
-        return ["to settle it, measure both sides on one machine"]
+        return "to settle it, measure both sides on one machine", doubtful
     if isinstance(warehouse.store, GatheredStore):
-        return ["to settle it, put more results of each side into a folder: bench compare BASE/ CANDIDATE/"]
+        told = "to settle it, put more results of each side into a folder: bench compare BASE/ CANDIDATE/"
+        return told, doubtful
     sides = found.base, found.candidate
     (base, base_commit), (candidate, commit) = (warehouse.rows(_SIDE, [[*side.runs]])[0] for side in sides)
     if base == candidate:
         base, candidate = base_commit, commit
     if base is None or candidate is None or base == candidate:
-        return ["to settle it, record more runs of each side and join their ids: bench compare BASE+ID CANDIDATE+ID"]
+        told = "to settle it, record more runs of each side and join their ids: bench compare BASE+ID CANDIDATE+ID"
+        return told, doubtful
     judged = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)} --all-runs"
     if any(side.others for side in sides):
         runs = counted(sum(len(side.runs) + side.others for side in sides), "run")
-        return [f"to settle it, judge all {runs} of both sides: {judged}"]
-    commands = []
+        return f"to settle it, judge all {runs} of both sides: {judged}", doubtful
+    commands: list[list[str]] = []
     for side in sides:
         words = command_for(warehouse, side.runs[0], [row["case_id"] for row in doubtful[:MOST_CASES]])
         if isinstance(words, str):
-            return [f"to settle it, load another result of each side, then: {judged}"]
-        commands.append(shlex.join(words))
+            return f"to settle it, load another result of each side, then: {judged}", doubtful
+        commands.append(words)
     where = ", each side at its commit" if base_commit != commit else ""
-    return [f"to settle it, measure again{where}: {' && '.join([*dict.fromkeys(commands), judged])}"]
+    lines = [*dict.fromkeys(map(shlex.join, commands)), judged]
+    chosen = doubtful[:MOST_CASES] if commands[0][:3] == ["bench", "measure", "models"] else doubtful
+    return f"to settle it, measure again{where}: {' && '.join(lines)}", chosen

@@ -19,6 +19,7 @@ from ..bisect.suggest import bisect_command
 from ..command_services import command_services
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
+from ..comparison.settling import is_open, with_reason
 from ..document import markdown_text
 from ..filters import asked_metrics
 from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
@@ -160,7 +161,7 @@ class Regressions(Question[list[Row]]):
         return Reply(
             result=rows,
             columns=lambda: COLUMNS,
-            rows=shown,
+            rows=_with_settling(warehouse, shown),
             table=lambda: PeopleTable(*render(told), shared=[*HEADINGS.values()], spare=SPARE, reason="why"),
             sentences=lambda: said,
             hints=lambda: self._hints(warehouse, shown, told, doubtful(rows)),
@@ -190,6 +191,8 @@ class Regressions(Question[list[Row]]):
             yield f"{counted(len(shown), 'finding')} in {counted(len(told), 'line')}; list each with: --members"
         if not self.confirm and can_confirm(warehouse, alone):
             yield f"{counted(len(alone), 'finding')} of one run; let another confirm it with: bench regressions --confirm"
+        elif not alone and (unsettled := next(filter(is_open, shown), None)):
+            yield _settled_by(unsettled)
 
 
 regressions = command_of(Regressions)
@@ -207,6 +210,25 @@ def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[s
             notify(f"cannot measure {counted(len(case_ids), 'case')} of run {run_id[:13]} again: {commands}")
         else:
             yield from ((run_id, command) for command in commands)
+
+
+def _with_settling(warehouse: "Warehouse", rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows; the reason of each whose verdict is open, or rests on one run, ends with what settles it."""
+    alone = {id(row) for row in doubtful(rows)}
+    measured = {run_id: can_confirm(warehouse, [row]) for run_id, row in {row["run_id"]: row for row in rows}.items()}
+    for row in rows:
+        if id(row) in alone or is_open(row):
+            yield with_reason(row, _settled_by(row, confirms=id(row) in alone and measured[row["run_id"]]))
+        else:
+            yield row
+
+
+def _settled_by(row: Row, *, confirms: bool = False) -> str:
+    """What settles a verdict, with its command."""
+    if confirms:
+        return f"to settle it: bench regressions {row['run_id'][:13]} --confirm"
+    config = shlex.quote(row["config"])
+    return f"to settle it, record another run of {config}, then: bench regressions {config}"
 
 
 def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:

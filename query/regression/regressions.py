@@ -156,8 +156,12 @@ def axis_text(row: Row, axis: str) -> Any:
 
 
 def doubtful(rows: Iterable[Row]) -> list[Row]:
-    """Findings that one run alone shows: another run could confirm or refute them. What is UNSURE stays so."""
-    return [row for row in worse_cases(rows) if not is_confirmed(row)]
+    """Findings that one run alone shows, or that are likely: another run may confirm or refute them. UNSURE stays so."""
+    return [
+        row
+        for row in rows
+        if row["verdict"] in (*WORSE, *LIKELY_WORSE) and row["case_id"] is not None and not is_confirmed(row)
+    ]
 
 
 def worse_cases(rows: Iterable[Row]) -> list[Row]:

@@ -245,11 +245,12 @@ def test_strict_wants_large_changes_to_be_certain() -> None:
         ({"verdict": "SLOWER"}, True), ({"finding": "limit", "verdict": "WORSE", "evidence": None}, True),
         ({"verdict": "SLOWER", "evidence": "8 against 2 runs, confirmed"}, False), ({"verdict": "UNSURE"}, False),
         ({"finding": "shift", "verdict": "SLOWER", "case_id": None}, False), ({"verdict": "FASTER"}, False),
-        ({"verdict": "BROKEN", "evidence": None}, False),
+        ({"verdict": "BROKEN", "evidence": None}, False), ({"verdict": "LIKELY SLOWER"}, True),
+        ({"verdict": "LIKELY FASTER"}, False),
     ],
 )  # fmt: skip
 def test_only_what_looks_worse_is_measured_again(row: dict[str, Any], expected: bool) -> None:
-    """A finding of one run is measured again; what is unsure stays so, and good news need no confirming."""
+    """A finding of one run and a likely one are measured again; what is unsure stays so, and good news need no confirming."""
     assert bool(doubtful([{**ROW, **row}])) == expected
 
 

@@ -200,7 +200,7 @@ def study(world: World, step: float, nights: int = NIGHTS, rule: "Rule | None" =
         for runs in (night.now, night.history[world.before - world.since :]):
             runs[:, : max(1, STEPPING * world.series // SERIES)] += np.log1p(step)
         found = rule(world, night, night.now[:1] if world.confirming else night.now)
-        alarms = found.likely if world.before == world.now == 1 else found.called  # of one run a side nothing is more
+        alarms = found.called | found.likely if world.before == world.now == 1 else found.called
         if world.confirming:
             doubtful = found.called & (found.change > 0)
             again = rule(world, night, np.stack([night.now[0], np.where(doubtful, night.now[1], np.nan)]))

@@ -48,6 +48,30 @@ def test_runs_that_are_there_already_are_judged_first(bench: Bench, store: Store
     assert told in bench("compare", "A", "C").stderr
 
 
+def test_rows_for_programs_say_what_settles_them(bench: Bench, store: Store) -> None:
+    """The reason of a row ends with the command, in compare and in regressions."""
+    for config, us in (("A", 100), ("A", 150), ("C", 150)):
+        record(store, config, us)
+
+    compared = json.loads(bench("compare", "A~1", "C", "--format", "json").output)
+    judged = json.loads(bench("regressions", "A", "--format", "json").output)
+
+    assert [row["reason"].rpartition("; ")[2] for row in (*compared, *judged)] == [
+        "to settle it, load another result of each side, then: bench compare A C --all-runs",
+        "to settle it, record another run of A, then: bench regressions A",
+    ]
+
+
+def test_what_is_likely_in_one_night_is_confirmed(bench: Bench, store: Store) -> None:
+    """A run that bench measured is measured again with --confirm."""
+    for us in (100, 150):
+        record(store, "A", us, source="measure", command="bench measure function work:f --config A")
+
+    (row,) = json.loads(bench("regressions", "A", "--format", "json").output)
+
+    assert row["reason"].endswith(f"; to settle it: bench regressions {row['run_id'][:13]} --confirm")
+
+
 def test_what_bench_measured_is_measured_again(bench: Bench, store: Store) -> None:
     """Both sides as they were measured, with the config that each has, then the comparison over all runs."""
     for config, us in (("A", 100), ("C", 150)):
