@@ -38,6 +38,11 @@ CLOCKS = ((1e8, 1e11, 1e6), (1e11, 1e14, 1e3), (1e14, 1e17, 1.0), (1e17, 1e20, 1
 class BadRecord(Exception):
     """A record that cannot be read; the message is the reason."""
 
+    def __init__(self, reason: str, note: str | None = None) -> None:
+        """For this reason; `note` is what to say of a file that has such records, after its name."""
+        super().__init__(reason)
+        self.note = note
+
 
 class Object(dict[str, Any]):
     """A JSON object that remembers which fields were read, so that `left` returns all others."""

@@ -182,6 +182,8 @@ class Results:
     def reject(self, error: BadRecord, text: str, line: int | None = None) -> None:
         """Account for a record that cannot be read, and keep the beginning of its text."""
         self._count(rejected=1)
+        if error.note:
+            self.note(error.note)
         rejected = Reject(
             source_id=self.part.source_id, run_id=self.run_id, line=self.tally.lines if line is None else line,
             reason=str(error), text=text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…",

@@ -363,8 +363,10 @@ def _number(column: str, value: Any, *, failed: bool) -> Any:
         return value
     read = number(value)
     if read is None and not isinstance(value, float):
-        comma = WITH_COMMA if isinstance(value, str) and COMMAS.fullmatch(value) else ""
-        raise BadRecord(f"{column} is {show(value)}, not a number{comma}")
+        if isinstance(value, str) and COMMAS.fullmatch(value):
+            note = f"{column} has numbers with a comma, which are rejected{WITH_COMMA}"
+            raise BadRecord(f"{column} is {show(value)}, not a number{WITH_COMMA}", note)
+        raise BadRecord(f"{column} is {show(value)}, not a number")
     return None if failed and read == 0 else value
 
 

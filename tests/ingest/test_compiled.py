@@ -287,6 +287,8 @@ def test_bad_input_is_rejected_with_line_and_reason_and_the_rest_loads(
         (15, 'at is "1/2/2026", which cannot be read as a time'), (17, "blank line"),
     ]  # fmt: skip
     assert found.names == ["good", "utf-8 \xe9", "quoted\nname", "iso", "unix", "last"]
+    comma = "v has numbers with a comma, which are rejected: use a decimal point, and no separator of thousands"
+    assert [f"bad.csv: {comma}"] == [note for note in found.tally.notes if "comma" in note]
 
 
 @pytest.mark.parametrize("row", ["b,2", '{"m": "b", "v": 2}'])
