@@ -172,7 +172,7 @@ def _check_statement(tokens: list[Token]) -> None:
 def _check_functions(connection: "duckdb.DuckDBPyConnection", tokens: Sequence[Token]) -> None:
     """Check that each table function that is called is one that only reads; macros were checked when they were made."""
     called = {token.name for token, after in itertools.pairwise(tokens) if token.name and after.text == "("}
-    unknown = [n for n in called - VALUE_FUNCTIONS - sql.views().keys() if not READERS.fullmatch(n)]
+    unknown = [n for n in called - VALUE_FUNCTIONS - sql.view_names() if not READERS.fullmatch(n)]
     if not unknown:
         return
     query = (

@@ -111,7 +111,7 @@ def split_back(name: str) -> tuple[str, int | None]:
 def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
     """Runs a name without `~N` means, in the order given."""
     if name == "latest":
-        own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and "bisect" not in _tags(run)]
+        own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and not _is_of_bisect(run)]
         return own or [run.run_id for run in runs]
     of_config = [run.run_id for run in runs if run.config == name]
     whole = of_config or [run.run_id for run in runs if run.run_id == name]
@@ -129,6 +129,10 @@ def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
     if not re.fullmatch(r"[0-9a-f]+", name):
         return []
     return [run.run_id for run in runs if run.git_commit is not None and run.git_commit.startswith(name)]
+
+
+def _is_of_bisect(run: RunNames) -> bool:
+    return "bisect" in (run.tags or "") and "bisect" in _tags(run)
 
 
 def _has_tag(run: RunNames, tag: str) -> bool:

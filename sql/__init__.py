@@ -32,6 +32,7 @@ import graphlib
 import hashlib
 import importlib.resources
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 
 from .rules import with_rules
@@ -101,6 +102,11 @@ class View:
 def views() -> dict[str, View]:
     """Every view and macro by name, in alphabetical order."""
     return {name: view(name) for name in _files("views")}
+
+
+def view_names() -> Set[str]:
+    """The names of all views and macros; their files are not parsed."""
+    return _files("views").keys()
 
 
 @functools.cache

@@ -53,7 +53,7 @@ def command(
     the machine is the same for both. What follows -- is a bench command that measures, pytest --bench, or any other command
     that writes --results, which are ingested after each call. It runs in the same folder of each checkout.
 
-    Ends with 1 if anything got worse, 3 if something is only gone, 4 if there is too little data to judge.
+    Ends with 1 if anything got worse, 3 if something is only gone, 4 if no time is settled: more --rounds settle more.
 
     \b
         bench ci --against merge-base -- measure function work:parse --arg n=1000
@@ -72,11 +72,12 @@ def command(
     known = _runs(store, names)
     files = ResultFiles(results, partial(command_services().ingest_result, store), talk)
     turns = Turns(chosen, files, store, _measure, talk)
-    with alone(lock), checked_out((base, head), prepare, talk) as trees:
-        sides = [GateSide(name, trees[commit]) for name, commit in zip(names, (base, head), strict=True)]
+    commits = {f"base {names[0]}": base, f"head {names[1]}": head}
+    with alone(lock), checked_out(commits, prepare, talk) as trees:
+        sides = [GateSide(title, name, trees[title]) for title, name in zip(commits, names, strict=True)]
         turns.run(sides[0], sides[1], rounds)
     measured = [_side(store, name, known) for name in names]
-    return _judge(measured, floor, fail_on, comment, store)
+    return _judge(measured, rounds, floor, fail_on, comment, store)
 
 
 def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
@@ -159,7 +160,9 @@ def _side(store: Store, name: str, known: set[str]) -> str:
     return name if not own & known else "+".join(sorted(own - known))
 
 
-def _judge(sides: Sequence[str], floor: float | None, fail_on: str, comment: Path | None, store: Store) -> int:
+def _judge(
+    sides: Sequence[str], rounds: int, floor: float | None, fail_on: str, comment: Path | None, store: Store
+) -> int:
     """Compare, on stdout and in the file for the comment."""
     context = click.get_current_context()
     asked = {
@@ -173,4 +176,6 @@ def _judge(sides: Sequence[str], floor: float | None, fail_on: str, comment: Pat
     code = context.invoke(compare, **asked, fmt="table")
     if comment is not None:
         context.invoke(compare, **asked, fmt="markdown", output=comment)
+    if code == Exit.TOO_LITTLE:
+        talk(f"{rounds} rounds settle no time. More may: bench ci --rounds {2 * rounds}")
     return int(code or Exit.OK)

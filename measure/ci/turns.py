@@ -30,8 +30,9 @@ def measures(words: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GateSide:
-    """One side: its config, and its revision checked out and built."""
+    """One side: what messages call it, its config, and its revision checked out and built."""
 
+    title: str
     config: str
     tree: Worktree
 
@@ -54,7 +55,7 @@ class Turns:
         """
         for number in range(rounds):
             for side in (base, head) if number % 2 == 0 else (head, base):
-                self.notify(f"round {number + 1} of {rounds}: {side.config}")
+                self.notify(f"round {number + 1} of {rounds}: {side.title}")
                 self._turn(side)
 
     def _turn(self, side: GateSide) -> None:
@@ -63,7 +64,7 @@ class Turns:
                 words = [*self.words[:2], "--store", str(self.store), "--config", side.config, *self.words[2:]]
                 code, stderr = self.measure(words)
                 if code not in MEASURED:
-                    raise BenchError(f"{side.config} cannot be measured: {_last_line(stderr, code)}")
+                    raise BenchError(f"{side.title} cannot be measured: {_last_line(stderr, code)}")
             elif is_pytest(self.words) and not self.results.patterns:
                 self._test(side)
             else:
@@ -75,13 +76,13 @@ class Turns:
         code, text = self._output(side, [*self.words, f"--bench-config={side.config}", f"--bench-store={self.store}"])
         if code not in MEASURED:
             errors = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
-            raise BenchError(f"{side.config} cannot be measured: {(errors or [_last_line(text, code)])[-1]}")
+            raise BenchError(f"{side.title} cannot be measured: {(errors or [_last_line(text, code)])[-1]}")
 
     def _output(self, side: GateSide, words: Sequence[str]) -> tuple[int, str]:
         try:
             called = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         except OSError as error:
-            raise BenchError(f"{side.config}: {words[0]} cannot be started: {error.strerror}") from None
+            raise BenchError(f"{side.title}: {words[0]} cannot be started: {error.strerror}") from None
         return called.returncode, called.stdout.decode("utf-8", "replace")
 
     def _call(self, side: GateSide) -> None:
@@ -91,11 +92,11 @@ class Turns:
             written = self.results.written()
         except NoResult as error:
             raise BenchError(
-                f"{side.config}: the command {error}: {_last_line(text, code)}. "
+                f"{side.title}: the command {error}: {_last_line(text, code)}. "
                 "Say with --results which files it writes, from the folder that bench is called in."
             ) from None
         if code:
-            self.notify(f"{side.config}: the command ended with {code}; what it wrote counts")
+            self.notify(f"{side.title}: the command ended with {code}; what it wrote counts")
         self.results.load(written, side.config)
 
 

@@ -111,23 +111,26 @@ class Builds:
 
 @contextlib.contextmanager
 def checked_out(
-    revisions: Sequence[str], prepare: str | None, notify: Callable[[str], None]
+    revisions: Mapping[str, str], prepare: str | None, notify: Callable[[str], None]
 ) -> Iterator[dict[str, Worktree]]:
-    """Revisions beside each other, each built by a command in its folder, for a `with` block.
+    """Revisions beside each other, by the names that messages give them, each built by a command in its folder.
 
     Raises:
         BenchError: This is no git repository, it has no such revision, or one cannot be built.
     """
-    commits = {revision: commit_of(revision) for revision in revisions}
+    commits = {name: commit_of(revision) for name, revision in revisions.items()}
     builds = Builds({commit: commit for commit in commits.values()}, prepare, None, notify)  # a folder for each
     try:
-        try:
-            trees = {revision: builds.worktree(commit) for revision, commit in commits.items()}
-        except NotPrepared as error:
-            raise BenchError(f"a revision cannot be built: {error}") from None
-        yield trees
+        yield {name: _built(builds, name, commit) for name, commit in commits.items()}
     finally:
         builds.remove()
+
+
+def _built(builds: Builds, name: str, commit: str) -> Worktree:
+    try:
+        return builds.worktree(commit)
+    except NotPrepared as error:
+        raise BenchError(f"{name} cannot be built: {error}") from None
 
 
 def cache() -> Path:

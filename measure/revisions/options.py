@@ -58,7 +58,11 @@ class Sides:
         from .builds import checked_out
         from .packages import installed
 
-        return installed(self.names, talk) if self.option == "--with" else checked_out(self.names, prepare, talk)
+        return (
+            installed(self.names, talk)
+            if self.option == "--with"
+            else checked_out({name: name for name in self.names}, prepare, talk)
+        )
 
 
 def sides_of(revisions: Sequence[str], packages: Sequence[str]) -> Sides | None:

@@ -61,7 +61,7 @@ class Compare(Question["Comparison"]):
     are matched by all other axes.
 
     With --fail-on slower the exit code is 1 if anything is slower or worse, 3 if the candidate lacks what the base has,
-    4 if every case is UNSURE. With --fail-on likely what is likely slower or worse ends with 1, too.
+    4 if every case, or every time and rate, is UNSURE. With --fail-on likely what is likely slower or worse ends with 1, too.
 
     Traces of PyTorch, Chrome or Nsight Systems are compared by operator and kernel: the time of each, the largest
     difference first, with the gaps between kernels. An option that names cases or verdicts, such as --metrics, compares

@@ -27,6 +27,7 @@ VERDICTS = (
     "BROKEN", *WORSE, *LIKELY_WORSE, "REMOVED", *BETTER, *LIKELY_BETTER, "FIXED", "ADDED", "CHANGED", "UNSURE", None, "SAME",
 )  # fmt: skip
 CHANGES = (*WORSE, *LIKELY_WORSE, *BETTER, *LIKELY_BETTER, "CHANGED")  # verdicts that say that a number changed
+SETTLED = (*CHANGES, "SAME")
 # What matters first; of that the larger change.
 ORDER = f"""
     coalesce(list_position({[verdict or "" for verdict in VERDICTS]}, coalesce(verdict, '')), 0),
@@ -203,7 +204,7 @@ def _machines(warehouse: "Warehouse", runs: Mapping[str, Sequence[str]]) -> tupl
 
 
 def exit_code(comparison: Comparison, *, likely: bool = False) -> Exit:
-    """1 if anything got worse, or all together; else 3 if the candidate lacks anything; 4 if nothing could be judged.
+    """1 if anything got worse, or all together; else 3 if the candidate lacks anything; 4 if nothing or no time is settled.
 
     With `likely` what is likely worse counts as worse.
     """
@@ -212,9 +213,20 @@ def exit_code(comparison: Comparison, *, likely: bool = False) -> Exit:
         return Exit.FAILED
     if any(map(is_lost, comparison.rows)):
         return Exit.NOTHING
-    if not any(verdicts[verdict] for verdict in (*CHANGES, "SAME")):
+    if not any(map(verdicts.get, SETTLED)) or leaves_times_open(comparison):
         return Exit.TOO_LITTLE
     return Exit.OK
+
+
+def leaves_times_open(comparison: Comparison) -> bool:
+    """Return whether both sides measured times or rates, and none of these is settled, whatever else is."""
+    verdicts = {row["verdict"] for row in [*comparison.rows, *comparison.shifts] if _is_time_or_rate(row)}
+    return "UNSURE" in verdicts and verdicts.isdisjoint(SETTLED)
+
+
+def _is_time_or_rate(row: Row) -> bool:
+    unit = row["unit"] or ""
+    return bool(unit == "ns" or unit.endswith("/s"))
 
 
 def _is_step(row: Row) -> bool:

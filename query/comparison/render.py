@@ -12,7 +12,7 @@ from ..axes import MODEL_HEADINGS
 from ..document import Document, Section, Table, TableColumn
 from ..pasteable_sql import list_literal
 from . import environments
-from .compare import CHANGES, VERDICTS, Comparison, Row, exit_code, is_lost
+from .compare import CHANGES, SETTLED, VERDICTS, Comparison, Row, exit_code, is_lost, leaves_times_open
 from .sides import Side
 
 SPARE = ("difference",)  # columns of a table that may go where there is no room
@@ -158,7 +158,10 @@ def verdict(comparison: Comparison) -> str:
     changed = ", ".join([*moved, *changes]) or "no change found"
     beyond = "beyond that " if moved else ""
     of_all = f" of {counted(len(rows), 'comparison')}" if changes else ""
-    return f"{changed}{of_all}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure"
+    still_open = (
+        ", every time and rate among them" if leaves_times_open(comparison) and any(map(counts.get, SETTLED)) else ""
+    )
+    return f"{changed}{of_all}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure{still_open}"
 
 
 def machines(comparison: Comparison) -> Iterator[str]:

@@ -34,18 +34,25 @@ means AS (
         list_median(earlier) AS middle
     FROM halves
 ),
+levels AS (  -- a median within a lambda would be computed for each value
+    SELECT *, list_median(means) AS level
+    FROM means
+),
 deviations AS (
     SELECT
-        *, list_transform(means, lambda mean: abs(mean - list_median(means))) AS of_means,
-        list_transform(earlier, lambda x: abs(x - middle)) AS of_runs, (recent[1] + recent[2] + recent[3]) / 3 - list_median(means) AS raw_change
-    FROM means
+        *, list_transform(means, lambda mean: abs(mean - level)) AS of_means, list_transform(earlier, lambda x: abs(x - middle)) AS of_runs,
+        (recent[1] + recent[2] + recent[3]) / 3 - level AS raw_change
+    FROM levels
+),
+usual_deviations AS (
+    SELECT *, 13.74::DOUBLE * pow(list_median(of_means), 2) AS most_of_means, 13.74::DOUBLE * pow(list_median(of_runs), 2) AS most_of_runs
+    FROM deviations
 ),
 spreads AS (  -- no run counts for more than 2.5 standard deviations
     SELECT
-        *, list_avg(list_transform(of_means, lambda d: least(d * d, 13.74::DOUBLE * pow(list_median(of_means), 2)))) AS mean_variance,
-        list_avg(list_transform(of_runs, lambda d: least(d * d, 13.74::DOUBLE * pow(list_median(of_runs), 2)))) / 0.95::DOUBLE
-            AS own_variance
-    FROM deviations
+        *, list_avg(list_transform(of_means, lambda d: least(d * d, most_of_means))) AS mean_variance,
+        list_avg(list_transform(of_runs, lambda d: least(d * d, most_of_runs))) / 0.95::DOUBLE AS own_variance
+    FROM usual_deviations
 ),
 metrics AS (
     SELECT
@@ -57,7 +64,7 @@ metrics AS (
 ),
 errors AS (
     SELECT
-        *, raw_change - shared_change AS change, list_median(recent) - list_median(means) - shared_change AS typical_change,
+        *, raw_change - shared_change AS change, list_median(recent) - level - shared_change AS typical_change,
         (10 * coalesce(usual_variance, 0) + 20 * own_variance) / 30 / 3 AS independent
     FROM spreads
     JOIN metrics USING (pair, metric_id)
@@ -81,13 +88,12 @@ q_values AS (
 ),
 beginnings AS (
     SELECT
-        *, list_position(list_transform(recent, lambda x: (x - list_median(means) - shared_change) * sign(change) >= abs(change) / 2), true)
-            AS first_beyond
+        *, list_position(list_transform(recent, lambda x: (x - level - shared_change) * sign(change) >= abs(change) / 2), true) AS first_beyond
     FROM q_values
 )
 
 SELECT
-    pair, series_id, _finite(exp(list_median(means))) AS level, _finite(exp((recent[1] + recent[2] + recent[3]) / 3)) AS value, change,
+    pair, series_id, _finite(exp(level)) AS level, _finite(exp((recent[1] + recent[2] + recent[3]) / 3)) AS value, change,
     _t975(12) * error AS reach, len(earlier) AS runs, p, q, recent_places[first_beyond + 1] AS since_place,
     recent_places[first_beyond] AS good_place,
     q <= fdr AND sign(typical_change) = sign(change) AND abs(change) >= ln(1 + case_floor)

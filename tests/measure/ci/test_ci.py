@@ -129,10 +129,13 @@ def test_a_command_that_writes_no_results_is_an_error(repository: Path) -> None:
 
 
 def test_a_side_that_cannot_be_built_is_an_error(repository: Path) -> None:
-    """The last line of the command that builds says why."""
-    done = ran(repository, "--prepare", "echo no compiler; exit 3", "--results", "out.json")
+    """It names the side; the last line of the command that builds says why."""
+    done = ran(repository, "--prepare", "grep 1.0 work.txt || { echo no compiler; exit 3; }", "--results", "out.json")
 
-    assert "no compiler" in str(done.exception)
+    head = git("rev-parse", "HEAD")[:9]
+    assert f"head ci@{head} cannot be built: the command that prepares it ended with 3: no compiler" == str(
+        done.exception
+    )
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_worktrees_are_there_for_a_block_only(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with its revision's files, at the place one is in; git knows nothing of them afterwards."""
     monkeypatch.setenv("PYTHONPATH", f"{repository}/sub:/elsewhere")
-    with checked_out(["base", "main"], None, print) as trees:
+    with checked_out({"base": "base", "main": "main"}, None, print) as trees:
         seen = {}
         for revision, tree in trees.items():
             with tree.entered():
@@ -113,7 +113,7 @@ def test_what_is_not_in_the_repository_stays(repository: Path, tmp_path: Path) -
 @pytest.mark.parametrize("revision", ["nothing", "--all"])
 def test_a_revision_that_is_not_there_is_said(repository: Path, revision: str) -> None:
     """By its name; an option is no revision."""
-    with pytest.raises(BenchError, match=revision), checked_out(["base", revision], None, print):
+    with pytest.raises(BenchError, match=revision), checked_out({"base": "base", revision: revision}, None, print):
         pass
 
 

@@ -1,13 +1,20 @@
 """What settles a verdict that an interval leaves open: the command below the table of `bench compare`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import bench
 import pytest
+from bench.query.comparison.compare import compare, exit_code
+from bench.query.comparison.render import verdict
+from bench.query.comparison.sides import Side
+from bench.warehouse.errors import Exit
+from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
+from ...builders import Builder, case, metric, outcome, run, timing
 from ..conftest import Bench
 
 
@@ -120,3 +127,18 @@ def test_what_is_decided_needs_no_more(bench: Bench, store: Store) -> None:
 
     found = bench("compare", "A", "C", "--all-runs")
     assert "SLOWER" in found.output and "to settle it" not in found.stderr
+
+
+def test_sizes_that_are_the_same_settle_no_time() -> None:
+    """A job whose times are all UNSURE is not judged, and the sentence says so."""
+    events: list[Event] = []
+    for run_id in ("a", "b"):
+        it = case("m", run=run_id)
+        events += [run(run_id, run_id), it, outcome(it), metric(it, "allocated", 64.0, unit="bytes", better="lower")]
+        events += [timing(it, 1_000_000 + n) for n in range(10)]
+    found = compare(Builder().add(*events), Side("a", ("a",)), Side("b", ("b",)))
+
+    assert exit_code(found) == Exit.TOO_LITTLE
+    assert verdict(found) == "no change found; 1 the same, 1 unsure, every time and rate among them"
+    sizes = replace(found, rows=[row for row in found.rows if row["unit"] == "bytes"], shifts=[])
+    assert exit_code(sizes) == Exit.OK
