@@ -89,6 +89,18 @@ def test_two_values_of_a_scan(shell: Shell) -> None:
     assert "make -j {jobs}" in text and "2.00x" in text
 
 
+def test_variants_taken_for_runs(shell: Shell) -> None:
+    """The error holds the whole command that compares them."""
+    rows = [f"bert,{variant},{value + i / 100}" for variant, value in (("old", 10), ("new", 8)) for i in range(8)]
+    shell.write("results.csv", "\n".join(["model,variant,ms", *rows]) + "\n")
+    shell("ingest", "results.csv", "--map", "name=model,parameters=variant,value=ms,unit:=ms")
+
+    assert "The newest run has both as variant: bench compare old new --by variant" in shell(
+        "compare", "old", "new", code=2
+    )
+    assert "1.25x" in shell("compare", "old", "new", "--by", "variant")
+
+
 def test_which_of_two_files_is_faster(shell: Shell) -> None:
     """Both are read in place: the store is not touched."""
     for name, mean in (("old", 0.1), ("new", 0.05)):

@@ -1,6 +1,7 @@
 """`bench compare`: two sides case by case."""
 
 import contextlib
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -10,7 +11,7 @@ import click
 from ...sql.rules import FDR
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
-from ...warehouse.errors import BenchError, Exit, NothingToShow
+from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from ..filters import asked_metrics
 from ..question import AllRuns, Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
 
@@ -168,17 +169,34 @@ class Compare(Question["Comparison"]):
 
     @contextlib.contextmanager
     def _sides(self, warehouse: "Warehouse", asker: Asker) -> "Iterator[tuple[Side, Side]]":
-        from .sides import find_sides
         from .variants import said_of, variants
 
         if self.by is None:
-            yield find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
+            yield self._named_sides(warehouse, asker)
             return
         values = (self.base, self.candidate)
         with variants(warehouse, self.by, values, self.places(), all_runs=self.all_runs, notify=asker.notify) as sides:
             if both := said_of(*sides):
                 asker.notify(both)
             yield sides
+
+    def _named_sides(self, warehouse: "Warehouse", asker: Asker) -> "tuple[Side, Side]":
+        from .sides import find_sides
+        from .variants import columns_of
+
+        try:
+            return find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
+        except UnknownName as unknown:
+            if not (columns := columns_of(warehouse, (self.base, self.candidate))):
+                raise
+            words = shlex.join(["bench", "compare", self.base, self.candidate, "--by", columns[0]])
+            raise UnknownName(
+                "run",
+                self.base,
+                [],
+                where=unknown.where or "",
+                cure=f"The newest run has both as {columns[0]}: {words}",
+            ) from None
 
     def _compared(self, warehouse: "Warehouse", asker: Asker, sides: "tuple[Side, Side]") -> "Reply[Comparison]":
         from ..why.next_question import next_question

@@ -81,20 +81,36 @@ def said_of(base: Side, candidate: Side) -> str | None:
     return "both sides come from the same runs; the intervals still include differences between sessions"
 
 
+def columns_of(warehouse: "Warehouse", values: Sequence[str]) -> list[str]:
+    """The columns that have each of these values in the newest run, those that `--by` takes; none without a run."""
+    try:
+        runs = [*runs_of(warehouse, "latest")]
+    except BenchError:
+        return []
+    keys = _keys(warehouse, runs)
+    return [column for column in (*keys, *WORK_AXES) if {*values} <= {*_known(warehouse, column, keys, runs)}]
+
+
 def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: list[str], place: str) -> None:
     """Raise UnknownName unless cases of the runs have the column, and each value."""
     keys = _keys(warehouse, runs)
     if column not in (*WORK_AXES, *keys):
         raise UnknownName("column", column, [*keys, *WORK_AXES], where=f"the cases of {place}")
+    known = _known(warehouse, column, keys, runs)
+    for value in values:
+        if value not in known:
+            raise UnknownName(column, value, known, where=f"the cases of {place}")
+
+
+def _known(warehouse: "Warehouse", column: str, keys: Sequence[str], runs: Sequence[str]) -> list[str]:
+    """The values of a column in the cases of these runs."""
     expression, parameters = _value(column, column not in keys)
-    known = warehouse.rows(
+    found = warehouse.rows(
         f"SELECT DISTINCT {expression} AS value FROM cases"
         " WHERE list_contains($runs::VARCHAR[], run_id) AND value IS NOT NULL ORDER BY ALL",
-        {**parameters, "runs": runs},
+        {**parameters, "runs": [*runs]},
     )
-    for value in values:
-        if (value,) not in known:
-            raise UnknownName(column, value, [each for (each,) in known], where=f"the cases of {place}")
+    return [value for (value,) in found]
 
 
 def _keys(warehouse: "Warehouse", runs: Sequence[str]) -> list[str]:
