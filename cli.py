@@ -121,13 +121,12 @@ def _ingest_result(*arguments: Any, **options: Any) -> tuple[list[str], list[str
     return ingest_result(*arguments, **options)
 
 
-def _measure_again(command: Sequence[str], run_id: str) -> int:
-    """`bench regressions --confirm` measures in a process of its own, which imports what the first measurement imported.
+def _measure_again(command: Sequence[str], tag: str) -> int:
+    """`bench regressions --confirm` and `bench why --measure` measure in a process of their own.
 
-    Its standard output goes to stderr; -P keeps modules of the working directory out. A run of pytest is tagged by its
-    environment.
+    It imports what the first measurement imported. Its standard output goes to stderr; -P keeps modules of the working
+    directory out. A run of pytest is tagged by its environment.
     """
-    tag = f"confirms={run_id}"
     if command[0] == "pytest":
         tags = ",".join(filter(None, (os.environ.get("BENCH_TAGS"), tag)))
         words = [sys.executable, "-m", *command]

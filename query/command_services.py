@@ -17,7 +17,7 @@ class CommandServices:
 
     ingest_path: Callable[["Store", str], None]  # load `PATH` or `NAME:PATH` into a store
     ingest_result: "Callable[..., tuple[list[str], list[str]]]"  # as ingest.command.ingest_result
-    measure_again: Callable[[Sequence[str], str], int]  # a `bench measure` command, and the run it confirms → exit code
+    measure_again: Callable[[Sequence[str], str], int]  # a `bench measure` command, and a tag of its runs → exit code
     run_bench: "Callable[..., subprocess.CompletedProcess[str]]"  # as cli._run_bench
     leave: Callable[[int], NoReturn]  # end by this signal, or by none (0), whatever the threads wait for
 

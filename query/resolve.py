@@ -21,9 +21,11 @@ _TAGS = "SELECT run_id, tags::VARCHAR FROM runs WHERE tags IS NOT NULL"
 _ARCHIVED = "SELECT run_id, config, git_commit, '', archive FROM _archived ORDER BY archived_at DESC, run_id"
 _FORGOTTEN = "SELECT run_id, config, git_commit, source FROM forgotten_runs ORDER BY forgotten_at DESC, run_id"
 COLUMN_LABELS = {"name": "model"}  # what people call a column
+WHY = "why"  # config and tag of runs that `bench why --measure` made: they are never meant by other names
 SHORTEST_PREFIX = 4  # characters of a run id or commit that may stand for the whole
 _TAG = "tag:"  # before the name or value of a tag
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_COMMIT = re.compile(r"[0-9a-f]+")
 
 
 class RunNames(NamedTuple):
@@ -62,9 +64,9 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
 
     Args:
         warehouse: Where to look.
-        name: `latest` (any run, but those of `bench doctor` and `bench bisect`), a config, the beginning of a run id or of a
-            git commit, a day in UTC as YYYY-MM-DD, or `tag:` and a tag's name, its value or NAME=VALUE, in this order; `~N`
-            after it leaves out the newest N: latest~1, main~2.
+        name: `latest` (any run, but those of `bench doctor`, `bench bisect` and `bench why`), a config, the beginning of a
+            run id or of a git commit, a day in UTC as YYYY-MM-DD, or `tag:` and a tag's name, its value or NAME=VALUE, in
+            this order; `~N` after it leaves out the newest N: latest~1, main~2.
 
     Returns:
         Run ids, at least one.
@@ -75,7 +77,7 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
             those it means were archived.
     """
     base, back = split_back(name)
-    rows = run_names(warehouse, tagged=base.startswith(_TAG) or base == "latest")
+    rows = run_names(warehouse, tagged=base.startswith(_TAG) or base == "latest" or _COMMIT.fullmatch(base) is not None)
     runs = matching_runs(base, rows)
     if not runs:
         _raise_if_removed(warehouse, base)
@@ -111,7 +113,7 @@ def split_back(name: str) -> tuple[str, int | None]:
 def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
     """Runs a name without `~N` means, in the order given."""
     if name == "latest":
-        own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and not _is_of_bisect(run)]
+        own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and not _is_aside(run)]
         return own or [run.run_id for run in runs]
     of_config = [run.run_id for run in runs if run.config == name]
     whole = of_config or [run.run_id for run in runs if run.run_id == name]
@@ -126,13 +128,15 @@ def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
         return [run.run_id for run in runs if run.day == name]
     if name.startswith(_TAG):
         return [run.run_id for run in runs if _has_tag(run, name.removeprefix(_TAG))]
-    if not re.fullmatch(r"[0-9a-f]+", name):
+    if not _COMMIT.fullmatch(name):
         return []
-    return [run.run_id for run in runs if run.git_commit is not None and run.git_commit.startswith(name)]
+    of_commit = [run for run in runs if run.git_commit is not None and run.git_commit.startswith(name)]
+    return [run.run_id for run in of_commit if not _is_aside(run)] or [run.run_id for run in of_commit]
 
 
-def _is_of_bisect(run: RunNames) -> bool:
-    return "bisect" in (run.tags or "") and "bisect" in _tags(run)
+def _is_aside(run: RunNames) -> bool:
+    """True for a run that a search or `bench why` made."""
+    return any(tag in (run.tags or "") and tag in _tags(run) for tag in ("bisect", WHY))
 
 
 def _has_tag(run: RunNames, tag: str) -> bool:

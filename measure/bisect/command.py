@@ -9,6 +9,7 @@ import click
 
 from ...query.bisect.search import FLOOR
 from ...query.command_services import command_services
+from ...query.why.turns import PROFILES
 from ...warehouse.console.options import Values, format_option, share_option, store_option
 from ...warehouse.console.tables import escape, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ...query.bisect.findings import BisectFindings, BisectQuestion
 
 MOST = 64
-PROFILES = {"function": "--lines", "models": "--profile"}  # what records where time goes, by measuring command
 EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
 
 

@@ -20,6 +20,7 @@ from ..revisions.options import RevisionsRequest, revisions_option, rounds_optio
 from ..system.instructions import KINDS, CannotCount, counts_in_words
 from ..system.machine_lock import alone, lock_option
 from .discovery import Group, find
+from .line_times import record_lines
 from .revisions import measure_revisions
 from .targets import check_spelling
 
@@ -172,12 +173,12 @@ def command(
     )  # fmt: skip
     program = f"{PROGRAMS}:{'CheckedProgram' if check else 'FunctionProgram'}"
     if sides:
-        if counting or lines:
-            raise BenchError(f"--instructions and --lines look at the present folder: leave out {sides.option}")
+        if counting:
+            raise BenchError(f"--instructions looks at the present folder: leave out {sides.option}")
         if prepare and packages:
             raise BenchError("--prepare builds a revision: packages of --with are installed as they are")
         wanted = RevisionsRequest("function", sides, rounds, prepare, store, config, tags, lock, fmt)
-        return measure_revisions(plan * each, settings, program, wanted)
+        return measure_revisions(plan, each, settings, program, wanted, lines=lines)
     if len(functions) == 1:  # of several the others are measured
         check_spelling(functions[0])
     with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
@@ -187,7 +188,7 @@ def command(
             more = () if processes or repeat else further(plan, runner, precision=precision, budget_s=budget_s)
             failed = runner.measure(plan * (processes or LEAST), more)
             said = list(_counts(run, runner, plan, counting, timeout_s)) if counting else []
-            said += _lines(run, runner, plan, timeout_s) if lines else []
+            said += record_lines(run, runner, plan, timeout_s) if lines else []
         except KeyboardInterrupt:
             run.close("interrupted", "Ctrl-C")
     watch.close()
@@ -223,26 +224,6 @@ def _counts(run: "Run", runner: "Runner", plan: list[Workload], kind: str, timeo
             first = first or counts
     for reason in sorted(reasons):
         yield f"instructions were not counted: {escape(reason)}"
-
-
-def _lines(run: "Run", runner: "Runner", plan: list[Workload], timeout_s: float) -> Iterator[str]:
-    """Record at which lines each function that did not fail spends its time; say why where that is not known."""
-    from .apart import NoAnswer
-    from .line_times import METRIC, line_shares
-
-    for workload, function in ((each, function) for each in plan for function in each.backends):
-        if runner.has_failed(workload, function):
-            continue
-        progress(f"{escape(function)}: sampling lines")
-        try:
-            shares = line_shares(workload, function, timeout_s)
-        except NoAnswer as error:
-            yield f"{escape(function)}: lines were not sampled: {escape(str(error))}"
-            continue
-        case = run.case(**workload.axes(function), announce=False)
-        for line, values in shares.items():
-            for share in values:
-                case.metric(METRIC, share, unit="ratio", phase="steady", text=line.place)
 
 
 def _chosen(groups: list[Group], text: str) -> list[Group]:

@@ -14,16 +14,22 @@ import site
 import sysconfig
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...warehouse.console.tables import escape
 from ..engine.workload import Workload
+from ..options import progress
 from ..system.own_process import own_command
-from .apart import answer, ask
+from .apart import NoAnswer, answer, ask
 from .program import Calls
+
+if TYPE_CHECKING:
+    from ...warehouse.recorder import Run
+    from ..engine.runner import Runner
 
 PROCESSES = 5  # of each function: how they differ is the error of a share
 SECONDS = 1.0  # of sampling in each, at least one call
@@ -71,6 +77,23 @@ def line_shares(workload: Workload, backend: str, timeout_s: float) -> dict[Sour
     if small:
         shares[OTHERS] = [sum(values) for values in zip(*map(shares.pop, small), strict=True)]
     return dict(sorted(shares.items(), key=lambda each: -sum(each[1])))
+
+
+def record_lines(run: "Run", runner: "Runner", plan: Sequence[Workload], timeout_s: float) -> Iterator[str]:
+    """Record at which lines each function that did not fail spends its time; say why where that is not known."""
+    for workload, function in ((each, function) for each in plan for function in each.backends):
+        if runner.has_failed(workload, function):
+            continue
+        progress(f"{escape(function)}: sampling lines")
+        try:
+            shares = line_shares(workload, function, timeout_s)
+        except NoAnswer as error:
+            yield f"{escape(function)}: lines were not sampled: {escape(str(error))}"
+            continue
+        case = run.case(**workload.axes(function), announce=False)
+        for line, values in shares.items():
+            for share in values:
+                case.metric(METRIC, share, unit="ratio", phase="steady", text=line.place)
 
 
 class LineSampler:

@@ -7,7 +7,7 @@ many steps without it precede a pass, whose time says how much it slows them, wh
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ Spent = dict[str, tuple[float, float]]  # by name: ns and calls
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Steps with the profiler, after as many without it; all of one step."""
+    """Steps with the profiler, after as many without it; times of one step."""
 
     alone: float  # ns without the profiler
     took: float  # ns with it
@@ -58,8 +58,8 @@ def step_parts(torch: Any, call: Callable[[], Any], synchronize: Callable[[], No
     one_pass(1)  # starts the profiler's own threads
     first = one_pass(1)
     steps = max(1, min(int(PASS_NS / max(first.took, 1)), MOST_EVENTS // max(first.events, 1)))
-    passes = sorted((one_pass(steps) for _ in range(PASSES)), key=lambda one: one.took)
-    return shares(KERNEL if on_gpu else OPERATOR, passes[:KEPT])
+    passes = [one_pass(steps) for _ in range(PASSES)]
+    return [*slowdowns(passes), *shares(KERNEL if on_gpu else OPERATOR, undisturbed(passes))]
 
 
 def self_times(events: Iterable[Any]) -> Spent:
@@ -87,9 +87,23 @@ def kernel_spans(events: Iterable[Any]) -> Spent:
     return {name: (spent[name], n) for name, n in calls.items()}
 
 
-def shares(kind: str, passes: list[Pass]) -> list[Fact]:
+def undisturbed(passes: Sequence[Pass]) -> list[Pass]:
+    """The fastest of them."""
+    return sorted(passes, key=lambda one: one.took)[:KEPT]
+
+
+def slowdowns(passes: Sequence[Pass]) -> list[Fact]:
+    """How much the profiler slows a step: the fastest with it against the fastest without it, which may be of another pass.
+
+    Within a pass other work of the machine may disturb the steps without the profiler alone.
+    """
+    with_it, without = (sorted(getattr(one, name) for one in passes)[:KEPT] for name in ("took", "alone"))
+    return [Fact(SLOWED, took / alone, "ratio") for took, alone in zip(with_it, without, strict=True) if alone]
+
+
+def shares(kind: str, passes: Sequence[Pass]) -> list[Fact]:
     """The facts of passes; what no part has is the one without a name."""
-    facts = [Fact(SLOWED, one.took / one.alone, "ratio") for one in passes if one.alone]
+    facts = []
     for name in sorted({name for one in passes for name in one.spent}):
         found = [one.spent.get(name, (0.0, 0.0)) for one in passes]
         calls = sum(n for _, n in found) / len(passes)

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 def measure(
     plan: Sequence[Workload], trees: "Mapping[str, MeasuredSide]", rounds: int, *,
     seed: int, begin: "Callable[[str], Run]", runner: "Callable[[Run], Runner]", watch: ProgressListener,
+    after: "Callable[[Run, Runner], None] | None" = None,
 ) -> int:  # fmt: skip
     """Measure a plan with every revision.
 
     The seed orders the revisions. `begin` begins the run of a revision, in its worktree; `runner` gives what measures into it.
+    `after` is called in the worktree of each, once all workloads of a round are measured.
 
     Returns:
         How many cases failed, in all runs together.
@@ -37,16 +39,20 @@ def measure(
     watch.plan(rounds * len(trees) * len(plan))
     for _ in range(rounds):
         with contextlib.ExitStack() as runs:
-            turns = {}
+            turns, begun = {}, {}
             for revision, tree in trees.items():
                 with tree.entered():
                     run = runs.enter_context(begin(revision))
-                turns[revision] = runner(run).turns([tree.here(workload) for workload in plan])
+                begun[revision] = run, runner(run)
+                turns[revision] = begun[revision][1].turns([tree.here(workload) for workload in plan])
             for _ in plan:
                 for revision in order.sample(list(trees), len(trees)):
                     watch.revision = revision
                     with trees[revision].entered():
                         failed += next(turns[revision], 0)
+            for revision in order.sample(list(trees), len(trees)) if after else ():
+                with trees[revision].entered():
+                    after(*begun[revision])
             for turn in turns.values():
                 next(turn, None)  # to its end, where it says what it cost
     return failed

@@ -149,7 +149,7 @@ class Regressions(Question[list[Row]]):
         for turn in range(self.confirm):
             for run_id, command in commands:
                 notify(f"looks worse, measuring again ({turn + 1} of {self.confirm}): {shlex.join(command)}")
-                measure_again(command, run_id, command_services().measure_again)
+                measure_again(command, f"confirms={run_id}", command_services().measure_again)
         return replace(self, runs=tuple(judged))
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[list[Row]]:

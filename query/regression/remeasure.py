@@ -146,14 +146,14 @@ def obstacle(warehouse: "Warehouse", run_id: str) -> str | None:
     return None
 
 
-def measure_again(command: Sequence[str], run_id: str, measure: Callable[[Sequence[str], str], int]) -> None:
-    """Measure with a command of `command_for`; what it records confirms `run_id`.
+def measure_again(command: Sequence[str], tag: str, measure: Callable[[Sequence[str], str], int]) -> None:
+    """Measure with a command of `command_for`; what it records has a tag, such as `confirms=RUN`.
 
     `measure` carries the command out and returns its exit code.
 
     Raises:
         BenchError: It could not measure. A case that failed is no error: it is recorded.
     """
-    code = measure(command, run_id)
+    code = measure(command, tag)
     if code not in (Exit.OK, Exit.FAILED):
         raise BenchError(f"measuring again ended with exit code {code}: {shlex.join(command)}")

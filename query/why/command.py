@@ -1,15 +1,21 @@
 """`bench why`: the parts of a difference."""
 
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Option, Positional, Surface
 from ...warehouse.console.numbers import amount, signed
+from ...warehouse.console.options import notify
 from ...warehouse.console.tables import escape
+from ...warehouse.store import Store
+from ..command_services import command_services
 from ..question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
+from ..resolve import WHY
 from .parts import NOTHING, Decomposition, folded, readable, together
+from .turns import turns_command
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -49,6 +55,9 @@ class Why(Question[Decomposition]):
     _: KW_ONLY
     metric: Annotated[str | None, Option("Metric to take apart; the time if left out.")] = None
     backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None
+    measure: Annotated[
+        bool, Option("Measure both sides again first, in turns, with the profilers.", on=Surface.COMMAND)
+    ] = False
     everything: Annotated[
         bool, Option("Show every part; else those within noise are one row.", "--all", on=Surface.COMMAND)
     ] = False
@@ -57,6 +66,22 @@ class Why(Question[Decomposition]):
     def places(self) -> Sequence[str]:
         """Both sides."""
         return (self.base, self.candidate)
+
+    def prepared(self, store: Store) -> Self:
+        """With --measure both sides are measured again first: the same question of the runs that this makes."""
+        from ...warehouse.database import Warehouse
+        from ..comparison.sides import find_sides
+        from ..regression.remeasure import measure_again
+
+        if not self.measure:
+            return self
+        with Warehouse.open(store) as warehouse:
+            sides = find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs)
+            command, configs = turns_command(warehouse, sides, self.case)
+        notify(f"measuring both sides again, in turns: {shlex.join(command)}")
+        measure_again(command, f"{WHY}={self.base} {self.candidate}", command_services().measure_again)
+        notify(f"the difference of {' and '.join(configs)}; what was measured before is as it was")
+        return replace(self, base=configs[0], candidate=configs[1], all_runs=False)
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> Reply[Decomposition]:
         """One row: the difference with its parts."""

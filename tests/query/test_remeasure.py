@@ -205,7 +205,7 @@ def test_a_run_is_repeated_only_where_it_would_be_the_same(
     assert found is None if reason is None else found is not None and reason in found
 
 
-def test_measuring_again_runs_no_shell_and_names_the_run_it_confirms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_again_runs_no_shell_and_tags_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words stay words; what it prints goes to stderr; a failed case is no error, a wrong command is."""
     calls: list[Any] = []
 
@@ -214,10 +214,10 @@ def test_measuring_again_runs_no_shell_and_names_the_run_it_confirms(monkeypatch
         return type("Done", (), {"returncode": 2 if "wrong" in words else 1})
 
     monkeypatch.setattr(subprocess, "run", fake)
-    measure_again(["bench", "measure", "models", "--models", "a b; c"], "run-1", _measure_again)
+    measure_again(["bench", "measure", "models", "--models", "a b; c"], "confirms=run-1", _measure_again)
 
     ((words, options),) = calls
     assert words[-8:] == ["-m", "bench", "measure", "models", "--tag", "confirms=run-1", "--models", "a b; c"]
     assert options == {"stdout": 2}
     with pytest.raises(BenchError, match="exit code 2: bench measure wrong"):
-        measure_again(["bench", "measure", "wrong"], "run-1", _measure_again)
+        measure_again(["bench", "measure", "wrong"], "confirms=run-1", _measure_again)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from bench.measure.pytorch import step_parts
-from bench.measure.pytorch.step_parts import Pass, kernel_spans, self_times, shares
+from bench.measure.pytorch.step_parts import Pass, kernel_spans, self_times, shares, slowdowns
 
 
 def kernel(name: str, start: float, end: float, device: str = "DeviceType.CUDA", **more: Any) -> Any:
@@ -37,7 +37,14 @@ def test_shares_of_a_pass_add_up_to_one() -> None:
     found = [(json.loads(fact.text)["function"], round(fact.value or 0, 9)) for fact in facts if fact.text]
 
     assert found == [("a", 0.6), ("a", 0.5), ("b", 0.1), ("b", 0.0), ("", 0.3), ("", 0.5)]
-    assert [fact.value for fact in facts if fact.name == step_parts.SLOWED] == [1.25, pytest.approx(100 / 90)]
+
+
+def test_a_disturbed_pass_does_not_make_the_profiler_fast() -> None:
+    """The fastest with the profiler stand against the fastest without it, in whichever pass these were."""
+    quick = [Pass(80, 100, 1, {}) for _ in range(step_parts.KEPT)]
+    disturbed = [Pass(400, 99, 1, {}), Pass(81, 900, 1, {})]
+
+    assert {fact.value for fact in slowdowns([*quick, *disturbed])} == {99 / 80, 100 / 80, 100 / 81} - {100 / 81}
 
 
 def test_operators_of_torch_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
