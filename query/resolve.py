@@ -78,6 +78,8 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
     """
     base, back = split_back(name)
     rows = run_names(warehouse, tagged=base.startswith(_TAG) or base == "latest" or _COMMIT.fullmatch(base) is not None)
+    if back is not None and any(run.config == name for run in rows):  # of `--revisions HEAD~1 HEAD`
+        base, back = name, None
     runs = matching_runs(base, rows)
     if not runs:
         _raise_if_removed(warehouse, base)

@@ -85,5 +85,7 @@ def test_runs_of_the_profiler_are_neither_the_latest_nor_those_of_a_commit() -> 
     warehouse = recorded("a" * 40, "b" * 40)
     warehouse.add(run("again", "why@b", git_commit="b" * 40, tags=json.dumps({WHY: "main mine"}), command=FUNCTION))
 
+    warehouse.add(run("past", "HEAD~1", source="measure"), run("head", "HEAD", source="measure"))
+    assert named_runs(warehouse, "HEAD~1") == ["past"]  # of --revisions HEAD~1 HEAD
     assert "again" not in named_runs(warehouse, "latest")
     assert named_runs(warehouse, "b" * 8) == ["candidate"] and named_runs(warehouse, "why@b") == ["again"]
