@@ -115,7 +115,9 @@ def split_back(name: str) -> tuple[str, int | None]:
 def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
     """Runs a name without `~N` means, in the order given."""
     if name == "latest":
-        own = [run.run_id for run in runs if run.source not in ("doctor", "bisect") and not _is_aside(run)]
+        own = [
+            run.run_id for run in runs if run.source not in ("doctor", "bisect") and not _is_aside(run, "bisect", WHY)
+        ]
         return own or [run.run_id for run in runs]
     of_config = [run.run_id for run in runs if run.config == name]
     whole = of_config or [run.run_id for run in runs if run.run_id == name]
@@ -133,12 +135,12 @@ def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:
     if not _COMMIT.fullmatch(name):
         return []
     of_commit = [run for run in runs if run.git_commit is not None and run.git_commit.startswith(name)]
-    return [run.run_id for run in of_commit if not _is_aside(run)] or [run.run_id for run in of_commit]
+    return [run.run_id for run in of_commit if not _is_aside(run, WHY)] or [run.run_id for run in of_commit]
 
 
-def _is_aside(run: RunNames) -> bool:
-    """True for a run that a search or `bench why` made."""
-    return any(tag in (run.tags or "") and tag in _tags(run) for tag in ("bisect", WHY))
+def _is_aside(run: RunNames, *made_by: str) -> bool:
+    """True for a run that one of these made, as its tag says."""
+    return any(tag in (run.tags or "") and tag in _tags(run) for tag in made_by)
 
 
 def _has_tag(run: RunNames, tag: str) -> bool:
