@@ -131,7 +131,7 @@ def test_every_heading_that_is_shown_is_printed_by_a_command() -> None:
         if path.suffix != ".pyc"
     )
     words = re.findall(r"""["'`]([^"'`\n]+)["'`]|^-- (\w+) """, code, re.MULTILINE)
-    known = {re.sub(r"\d+( %| \w+)?|\{.*?\}", "0", text or column) for text, column in words}
+    known = {re.sub(r"\d+( %| \w+)?|\{.*?\}", "0", text) for text in {text or column for text, column in words}}
     for page in (ROOT / "README.md", *PAGES):
         for command, headings in tables(page):
             unknown = [

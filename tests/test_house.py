@@ -35,13 +35,17 @@ def tree(path: Path) -> ast.Module:
 
 def executed(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes below this one but those under `if TYPE_CHECKING`."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
-            continue
-        yield child
-        yield from executed(child)
+    left = [node]
+    while left:
+        for child in ast.iter_child_nodes(left.pop()):
+            if not (
+                isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"
+            ):
+                yield child
+                left.append(child)
 
 
+@functools.cache
 def imports(name: str) -> set[str]:
     """The modules of the package that a module imports, at its top or within a function."""
     path = modules()[name]

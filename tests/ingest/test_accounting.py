@@ -19,6 +19,7 @@ from bench.warehouse.errors import BenchError, Exit
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.verify import verify
 
+from ..exhaustive import in_parts
 from .conftest import Load, Rows
 from .records import lines, step
 
@@ -75,10 +76,11 @@ def test_an_older_copy_that_comes_alone_is_a_run_of_its_own(
     assert verify(store).problems == {}
 
 
-def test_one_call_loads_what_several_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trials", in_parts(range(8), every=5))
+def test_one_call_loads_what_several_would(trials: list[int], tmp_path: Path) -> None:
     """Logs and profiles that begin alike, in any order and any folders, plain or with a pattern: as if each came as it grew."""
-    draw = random.Random(3)
-    for trial in range(8):
+    for trial in trials:
+        draw = random.Random(trial)
         folder = tmp_path / str(trial)
         folder.mkdir()
         files = [

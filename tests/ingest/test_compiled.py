@@ -205,7 +205,7 @@ KINDS: dict[str, Callable[..., bytes]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seeds", in_parts(range(16), every=8))
+@pytest.mark.parametrize("seeds", in_parts(range(16), every=16))
 @pytest.mark.parametrize("kind", KINDS)
 def test_sql_and_the_exact_reader_agree(
     kind: str, seeds: Sequence[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

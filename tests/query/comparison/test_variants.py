@@ -1,9 +1,11 @@
 """Variants inside runs: two values of a column are compared as two runs would be that measured one each."""
 
 import csv
+import functools
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.recorder import run
 from bench.warehouse.store import Store
 from click.testing import CliRunner
+
+from ...exhaustive import sampled
 
 NAMES = ("mlp", "lstm")
 JUDGED = (
@@ -63,17 +67,39 @@ def judged(warehouse: Warehouse, *sides: Any) -> list[dict[str, Any]]:
     return [{column: row[column] for column in ("name", *JUDGED)} for row in compare(warehouse, *sides).rows]
 
 
-@pytest.mark.parametrize("column", ["backend", "dtype", "batch_size", "threads", ODD])
-@pytest.mark.parametrize("runs", [1, 3])
-def test_values_of_a_column_are_compared_as_runs_are(column: str, runs: int, tmp_path: Path) -> None:
+SIDES = {"1": 1.0, "2": 1.25, "4": 1.25}
+
+
+@pytest.fixture(scope="module")
+def as_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], list[list[dict[str, Any]]]]:
+    """The verdicts of so many runs that measured one value each."""
+
+    @functools.cache
+    def judge(runs: int) -> list[list[dict[str, Any]]]:
+        apart = tmp_path_factory.mktemp("apart")
+        for number in range(runs):
+            for side, factor in SIDES.items():
+                measure(apart, f"c{side}", number, {side: factor})
+        with Warehouse.open(Store(apart)) as warehouse:
+            return [judged(warehouse, *find_sides(warehouse, "c1", other, all_runs=True)) for other in ("c2", "c4")]
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("runs", "column"),
+    sampled(
+        [(runs, column) for runs in (1, 3) for column in ("backend", "dtype", "batch_size", "threads", ODD)],
+        (1, "threads"), (3, "batch_size"), (3, ODD),
+    ),
+)  # fmt: skip
+def test_values_of_a_column_are_compared_as_runs_are(
+    runs: int, column: str, as_runs: Callable[[int], list[list[dict[str, Any]]]], tmp_path: Path
+) -> None:
     """Same ratios, intervals, verdicts and reasons as of runs that measured one value each and lack the column."""
-    sides = {"1": 1.0, "2": 1.25, "4": 1.25}
+    expected = as_runs(runs)
     for number in range(runs):
-        measure(tmp_path / "within", "main", number, sides, column)
-        for side, factor in sides.items():
-            measure(tmp_path / "apart", f"c{side}", number, {side: factor})
-    with Warehouse.open(Store(tmp_path / "apart")) as warehouse:
-        expected = [judged(warehouse, *find_sides(warehouse, "c1", other, all_runs=True)) for other in ("c2", "c4")]
+        measure(tmp_path / "within", "main", number, SIDES, column)
     with Warehouse.open(Store(tmp_path / "within")) as warehouse:
         for other, rows in zip("24", expected, strict=True):
             with variants(warehouse, column, ("1", other), ["main"], all_runs=True) as found:

@@ -15,6 +15,8 @@ from bench.warehouse import journal, recorder
 from bench.warehouse.journals.reader import read
 from bench.warehouse.recorder import Run
 
+from ...exhaustive import first_of
+
 CHECKED = (
     "CALL",
     "RESUME",
@@ -81,11 +83,14 @@ WAYS: dict[str, Callable[[Run], object]] = {  # what may be interrupted
 }
 
 
+@pytest.mark.parametrize("every", first_of(1, [7, 1]))
 @pytest.mark.parametrize("name", WAYS)
-def test_an_exception_at_any_place_loses_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_at_any_place_loses_nothing(
+    name: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of 2,154 a window in 266 was told lost, and a journal stayed locked."""
     rotate_bytes = journal.ROTATE_BYTES
-    for number in itertools.count():
+    for number in itertools.count(0, every):
         monkeypatch.setattr(recorder, "ROTATE_BYTES", rotate_bytes)
         run = bench.run("a", store=tmp_path)
         case = run.case("c")

@@ -84,7 +84,7 @@ def targets(store: Store) -> list[Path]:
     return [*files, *[store.database] * len(files)]
 
 
-@pytest.mark.parametrize("trial", sampled(range(500), *range(0, 500, 60)))
+@pytest.mark.parametrize("trial", sampled(range(500), *range(0, 500, 125)))
 def test_no_damage_is_silent(
     trial: int, whole: tuple[Store, Rows], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
