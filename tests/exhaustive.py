@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 exhaustive = pytest.mark.exhaustive
 
@@ -17,6 +18,11 @@ def first_of(count: int, values: Iterable[Any]) -> list[Any]:
     """Parameters of a test: the first few, and the others, which are left to `make test-all`."""
     values = list(values)
     return [*values[:count], *map(_left_out, values[count:])]
+
+
+def at_most(count: int) -> int:
+    """Examples of a property: so many, or the few that `make test` tries."""
+    return min(count, settings.default.max_examples) if settings.default else count
 
 
 def _left_out(value: Any) -> Any:

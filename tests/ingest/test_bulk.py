@@ -12,6 +12,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..exhaustive import at_most
 from .formats.reading import lay, read_file
 
 NUMBERS = st.one_of(
@@ -20,7 +21,7 @@ NUMBERS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(NUMBERS, min_size=1, max_size=8),
     clean=st.booleans(),

@@ -29,7 +29,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..exhaustive import first_of, in_parts
+from ..exhaustive import at_most, first_of, in_parts
 from .conftest import Rows
 from .formats import fuzz
 from .formats.reading import Read, lay, read_file
@@ -137,7 +137,7 @@ def test_a_broken_file_of_a_mapping_is_an_error(tmp_path: Path, text: str) -> No
         parse_mapping([f"@{tmp_path / 'm.toml'}"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_most(200))
 @given(st.text(max_size=60))
 def test_any_text_is_a_mapping_or_an_error(text: str) -> None:
     """Nothing else comes of it."""
@@ -590,7 +590,7 @@ def test_a_mapping_is_of_files_and_no_format(tmp_path: Path, more: list[str]) ->
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 @given(st.lists(st.tuples(TEXT, st.floats(allow_nan=True, allow_infinity=True), st.integers(0, 2**53)), max_size=6))
 def test_what_is_said_is_what_is_read(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, float, int]]

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ..exhaustive import at_most
 from .conftest import Rows
 from .formats import fuzz
 from .formats.reading import Read, lay, read_file
@@ -128,7 +129,7 @@ def test_a_pattern_that_cannot_be_used_says_why(pattern: str, error: str) -> Non
         Pattern(pattern, [])
 
 
-@settings(max_examples=100)
+@settings(max_examples=at_most(100))
 @given(st.text(max_size=40))
 def test_any_text_is_a_pattern_or_an_error(text: str) -> None:
     """Nothing else comes of it."""

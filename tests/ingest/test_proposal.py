@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ..builders import stored
+from ..exhaustive import at_most
 
 RESULTS = """model,variant,batch,latency_ms,tok_s,trial,started
 resnet,base,8,12.5,640,1,2026-05-01 10:00:00
@@ -66,7 +67,7 @@ CELLS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_is_proposed_can_be_pasted(tmp_path: Path, data: st.DataObject) -> None:
     """No row is refused for the words of the line: all are loaded, or rejected for what their own cells hold."""

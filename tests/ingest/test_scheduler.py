@@ -18,7 +18,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ..exhaustive import first_of
+from ..exhaustive import at_most, first_of
 from .formats.reading import cursor, read_file
 from .records import lines, step
 
@@ -281,7 +281,7 @@ RECORDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(RECORDS, min_size=1))
 def test_values_come_back_bit_for_bit(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     """The row has every digit that the writer wrote."""

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ..exhaustive import in_parts
+from ..exhaustive import at_most, in_parts
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 Values = Sequence[float | None] | NDArray[np.float64]
@@ -364,7 +364,7 @@ def beside(places: list[int], others: list[int]) -> bool:
 
 
 @given(plateaus())
-@settings(max_examples=40)
+@settings(max_examples=at_most(40))
 def test_planted_steps_are_found(planted: tuple[NDArray[np.float64], list[int]]) -> None:
     """All of them, within a value."""
     values, starts = planted
@@ -373,7 +373,7 @@ def test_planted_steps_are_found(planted: tuple[NDArray[np.float64], list[int]])
 
 
 @given(st.integers(6, 40), st.integers(6, 40), st.integers(0, 1000), st.sampled_from([5.0, -5.0, 8.0]))
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 def test_a_step_of_five_sigma_with_six_values_on_either_side_is_found(n: int, m: int, seed: int, height: float) -> None:
     """Within a value."""
     values = np.random.default_rng(seed).standard_normal(n + m)
@@ -383,7 +383,7 @@ def test_a_step_of_five_sigma_with_six_values_on_either_side_is_found(n: int, m:
 
 
 @given(plateaus(), st.integers(-900, 900), st.sampled_from([1.0, -1.0]))
-@settings(max_examples=30)
+@settings(max_examples=at_most(30))
 def test_units_do_not_matter(planted: tuple[NDArray[np.float64], list[int]], power: int, sign: float) -> None:
     """Scaled by powers of two from 1e-270 to 1e270, and turned over, everything is the same, p to the last bit."""
     values, _ = planted
@@ -398,7 +398,7 @@ def replaced(change: ChangePoint, factor: float) -> ChangePoint:
 
 
 @given(plateaus(), st.floats(-1e6, 1e6), st.floats(0.01, 100))
-@settings(max_examples=30)
+@settings(max_examples=at_most(30))
 def test_where_zero_lies_does_not_matter(
     planted: tuple[NDArray[np.float64], list[int]], shift: float, factor: float
 ) -> None:
@@ -412,7 +412,7 @@ def test_where_zero_lies_does_not_matter(
 
 
 @given(plateaus())
-@settings(max_examples=30)
+@settings(max_examples=at_most(30))
 def test_the_direction_of_time_does_not_matter(planted: tuple[NDArray[np.float64], list[int]]) -> None:
     """Backwards, the levels part at the same places, within a value."""
     values, starts = planted
@@ -424,7 +424,7 @@ def test_the_direction_of_time_does_not_matter(planted: tuple[NDArray[np.float64
     st.lists(st.one_of(st.none(), st.floats(allow_nan=True), st.integers(-3, 3)), max_size=80),
     st.sampled_from([0.0, 0.01, 0.3]),
 )
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 def test_whatever_is_given_the_answer_is_in_order(values: list[float | None], least: float) -> None:
     """Deterministic, places within the series, nothing that overlaps but on the way of a drift, p and magnitude as wanted."""
     answer = change_points(values, min_magnitude=least)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from ..builders import Builder, case, chunk, metric, outcome, run, timing
-from ..exhaustive import exhaustive, first_of
+from ..exhaustive import at_most, exhaustive, first_of
 from .conftest import Bench
 
 MINUTE = 60 * 10**6  # in microseconds
@@ -59,7 +59,7 @@ def exact_multiple(runs: int, weight: float, alpha: float, power: float, changed
     return float(ncp * distance + shift) * math.sqrt(math.pi / (runs + math.pi / 2 - 1))
 
 
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 @given(
     runs=st.integers(1, 200), weight=st.floats(3, 30), alpha=st.sampled_from([0.05, 0.1, 0.01, 0.002]),
     power=st.sampled_from([0.8, 0.9]), changed=st.sampled_from([0, 0.1, 0.3]),

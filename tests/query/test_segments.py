@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from ..exhaustive import at_most
+
 LEAST = 3
 
 
@@ -23,7 +25,7 @@ def likelihood_ratio(y: NDArray[np.float64], rho: float) -> float:
 
 
 @given(st.lists(st.integers(0, 5), min_size=6, max_size=13), st.sampled_from(segments.RHOS), st.floats(0.1, 30))
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 def test_the_partition_is_the_cheapest_of_all(values: list[int], rho: float, price: float) -> None:
     """Beside every other division of the values, each stretch weighed by the covariance of an AR(1) process."""
     y = np.array(values, dtype=float)
@@ -53,7 +55,7 @@ def test_noise_is_that_around_the_level() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60), st.floats(0.1, 10))
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 def test_a_level_is_the_mean_of_what_is_near_the_median(values: list[float], noise: float) -> None:
     """As scipy trims: within three sigma of it."""
     x = np.array(values)
@@ -102,7 +104,7 @@ def test_a_drift_is_fitted_by_least_squares() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=9), st.floats(0, 12))
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 def test_the_way_through_two_levels_is_the_cheapest(errors: list[tuple[float, float]], fare: float) -> None:
     """Of all ways, each change of levels paid for."""
 

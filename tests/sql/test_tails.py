@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t
 
 from ..builders import Builder
+from ..exhaustive import at_most
 
 Numbers = npt.NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def test_the_normal_tail_is_within_two_in_ten_million() -> None:
     assert tails("_normal_tail(x)", z) == pytest.approx(norm.sf(z), rel=2e-7, abs=0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=at_most(50))
 @given(st.lists(st.floats(-37, 37), min_size=1))
 def test_the_normal_tail_at_any_point(z: list[float]) -> None:
     """Also where the grid has none."""

@@ -8,6 +8,8 @@ from bench.viz import downsample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ..exhaustive import at_most
+
 Point = tuple[str, float | None, float | None]
 FINITE = st.floats(0, 1e6, allow_nan=False, width=32)
 POINTS = st.lists(st.tuples(st.sampled_from("AB"), FINITE, FINITE), min_size=1, max_size=60)
@@ -30,7 +32,7 @@ def reduced(points: Sequence[Point], grid: tuple[int, int] = GRID, **options: An
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-@settings(max_examples=25)
+@settings(max_examples=at_most(25))
 @given(POINTS)
 def test_every_point_is_stood_for_once(points: list[Point]) -> None:
     """The n of the kept rows add up to the rows there were, config by config."""
@@ -40,7 +42,7 @@ def test_every_point_is_stood_for_once(points: list[Point]) -> None:
         assert sum(c == config for c, _, _ in points) == sum(row["n"] for row in kept if row["config"] == config)
 
 
-@settings(max_examples=25)
+@settings(max_examples=at_most(25))
 @given(POINTS)
 def test_kept_rows_are_real_and_in_drawing_order(points: list[Point]) -> None:
     """Nothing is snapped or invented, and what was drawn last is still drawn last."""
@@ -51,7 +53,7 @@ def test_kept_rows_are_real_and_in_drawing_order(points: list[Point]) -> None:
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=25)
+@settings(max_examples=at_most(25))
 @given(POINTS)
 def test_extremes_stay(points: list[Point]) -> None:
     """The lowest and the highest x and y of each config are among the rows kept."""

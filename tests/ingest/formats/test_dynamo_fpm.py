@@ -17,7 +17,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ...exhaustive import first_of
+from ...exhaustive import at_most, first_of
 from ..conftest import Load, Rows
 from ..passes import fpm, received, segment, traced
 from .reading import cursor
@@ -142,7 +142,7 @@ def test_what_is_no_pass_is_rejected_with_its_reason(tmp_path: Path, line: str, 
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), plain=st.booleans(), damage=st.booleans())
 def test_the_bulk_read_says_the_same_as_the_exact_one(tmp_path: Path, seed: int, plain: bool, damage: bool) -> None:
     """Whatever is in the file, also where a byte of it was changed."""

@@ -17,7 +17,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ...exhaustive import exhaustive, first_of
+from ...exhaustive import at_most, exhaustive, first_of
 from .reading import Read, lay, read, read_file
 
 KIND = "torch-trace"
@@ -218,7 +218,7 @@ def test_a_packed_trace_that_was_cut_short() -> None:
 
 
 @exhaustive
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.text("ab\"\\'{}[], \n:é", min_size=1), min_size=1, max_size=8),
     size=st.integers(1, 400),

@@ -25,6 +25,7 @@ from bench.measure.line_memory.trace import LineTrace, Scope
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ...exhaustive import at_most
 from .tracing import Counting, Memory, monitoring
 
 PROGRAM = """
@@ -416,7 +417,7 @@ def test_half_a_record_of_a_killed_process_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TREES)
 def test_lines_that_are_only_hits_are_told_from_others(traced: Traced, tree: Any) -> None:
     """The counts equal those of a full look at every line."""
@@ -452,7 +453,7 @@ def test_a_line_that_moves_nothing_is_soon_only_counted(traced: Traced, monkeypa
     assert len(looked) <= 5
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.sampled_from(["enter", "line", "leave"]), st.integers(1, 5), st.lists(st.integers(-9, 9))))
 )

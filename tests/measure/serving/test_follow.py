@@ -29,7 +29,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ...builders import stored
-from ...exhaustive import first_of
+from ...exhaustive import at_most, first_of
 from ...ingest.passes import fpm, segment, traced
 
 
@@ -191,7 +191,7 @@ def test_a_line_without_an_end_does_not_fill_the_memory(
     assert len(found[0].data) <= 10_000
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=at_most(50), deadline=None)
 @given(st.lists(st.binary(max_size=30) | st.integers(0, 99).map(line), max_size=6))
 def test_any_bytes_are_records_or_rejects(pieces: list[bytes]) -> None:
     """Nothing is raised, and lines are counted as `wc` does, but for blank ones."""

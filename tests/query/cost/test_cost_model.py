@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from ...builders import Builder, chunk, run, source
-from ...exhaustive import exhaustive, first_of, sampled
+from ...exhaustive import at_most, exhaustive, first_of, sampled
 from ...generate_profiles import steps as profile
 
 Steps = tuple[Any, Any, Any]  # tokens, requests, ms
@@ -237,7 +237,7 @@ numbers = st.integers(1, 5) | st.sampled_from([64, 2048, 2**40, 2**62])
 times = st.floats(1e-9, 1e9) | st.sampled_from([1e-99, 1.0, 1e99])
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(max_examples=at_most(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
 @given(st.lists(st.tuples(numbers, numbers, times), min_size=1, max_size=12), st.integers(200, 400))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_degenerate_data_never_crash(pattern: list[tuple[int, int, float]], count: int) -> None:

@@ -26,7 +26,7 @@ from bench.warehouse.journals.reader import Contents, read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ...exhaustive import first_of, in_parts, sampled
+from ...exhaustive import at_most, first_of, in_parts, sampled
 from ..strategies import any_events, as_dict, events_of, plain, rows_of
 
 RUN = "0198a000-0000-7000-8000-000000000001"
@@ -75,7 +75,7 @@ def timing(number: int, **fields: Any) -> Timing:
 
 
 @pytest.mark.parametrize("kind", first_of(3, EVENTS), ids=lambda kind: kind.TABLE)
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_most(25), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_event_comes_back_as_it_was(kind: type[Event], data: st.DataObject, tmp_path: Path) -> None:
     """Any event of any table, with any values its columns can hold, survives the journal."""
@@ -101,7 +101,7 @@ def test_every_layout_there_was_is_read(layout: int, writer: str, tmp_path: Path
     assert [(row["chunk_sizes"], row["schedule_ms"]) for row in rows["schedule_chunks"]] == [([3, 4], 1.5)]
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_most(30), suppress_health_check=list(HealthCheck))
 @given(events=st.lists(any_events(run_id=RUN), max_size=12), repeat=st.integers(1, 3))
 def test_tables_and_repeated_shapes_mix(events: list[Event], repeat: int, tmp_path: Path) -> None:
     """Rows of all tables interleaved, and runs of rows of one shape, decode to the same."""

@@ -15,6 +15,8 @@ from bench.warehouse.upkeep import healing
 from bench.warehouse.upkeep.verify import verify
 from click.testing import CliRunner
 
+from ...exhaustive import first_of
+
 SAID = "is derived, and is built anew from the event log"
 
 
@@ -101,10 +103,10 @@ def bad_table(store: Store, table: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["verify"], ["sql", "SELECT count(*), sum(duration_ns) FROM timings"], ["runs"], ["cases"],
-        ["compare", "01a21f48-0000-7000-8000-000000000001", "01a21f48-0000-7000-8000-000000000002"],
-    ],
+    first_of(2, [
+        ["verify"], ["compare", "01a21f48-0000-7000-8000-000000000001", "01a21f48-0000-7000-8000-000000000002"],
+        ["sql", "SELECT count(*), sum(duration_ns) FROM timings"], ["runs"], ["cases"],
+    ]),
 )  # fmt: skip
 def test_every_command_heals(store: Store, words: list[str]) -> None:
     """`bench verify` ended with 70, "a bug in bench", and so did `compare`; `sql` said "Corrupt database file"."""
