@@ -13,7 +13,8 @@ from ..format import FILE, LOOK, Format, Head, Part, Tally
 from ..readers.csv_rows import reason_of
 from ..readers.document import BadRecord, instant, lines_of, read_text
 from ..readers.json_format import reject_file
-from ..readers.results import Results, number
+from ..readers.results import AS_THE_UNIT_SAYS, Results, number
+from ..user_formats.columns import measure_of
 
 TIMES = {"time", "timestamp", "date", "datetime"}
 COMMITS = {"commit", "git_commit", "sha", "revision"}
@@ -169,7 +170,8 @@ def _row(results: Results, header: _Header, attributes: set[int], at: int, line:
         case = results.case(name)
         for index, cell in enumerate(cells):
             if index != header.time and index not in attributes and cell:
-                case.metric(header.names[index], cell)
+                about = measure_of(header.names[index]) or {}
+                case.metric(header.names[index], cell, about.get("unit"), better=about.get("better", AS_THE_UNIT_SAYS))
 
     results.record(read, line, at)
 

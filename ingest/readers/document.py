@@ -3,7 +3,6 @@
 A document is held in memory as a whole, so its size is bounded: unpacked, and in the number of its lists and objects.
 """
 
-import itertools
 import json
 import math
 import re
@@ -25,10 +24,6 @@ MOMENT = re.compile(
     r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?",
     re.ASCII,
 )
-BEGINNING = re.compile(r"^[ \t]*[{\[](?=\s*(?:[\"{\[\]}]|-?\d))", re.MULTILINE)  # of a document, in a line
-NUMBERS = re.compile(r"\s*\[\s*-?\d")  # a list of numbers, or the time of an entry of a log
-ENDED = re.compile(r"[ \t\r]*(?:\n\s*(?![,\]})\s])|\Z)")  # after a document; within a larger one, more of that follows
-MOST_BEGINNINGS = 100  # that are tried
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 10**17  # µs since 1970, in the year 5138: databases differ in what they can say of later ones
 # unix s, ms, µs, ns: 1973 to 5138
@@ -279,24 +274,6 @@ def decode(text: str) -> Any:
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=Object)
-
-
-def document_in(text: str) -> tuple[str, int]:
-    """The JSON document in a text that a program printed something before, and the number of lines before it.
-
-    A text that begins as a document, or that holds none, is returned as it is.
-    """
-    first = BEGINNING.search(text)
-    if first is None or (not text[: first.start()].strip() and not NUMBERS.match(text, first.start())):
-        return text, 0
-    for begun in itertools.islice(BEGINNING.finditer(text), MOST_BEGINNINGS):
-        try:
-            value, end = json.JSONDecoder().raw_decode(text, begun.end() - 1)
-        except (ValueError, RecursionError):
-            continue
-        if value and ENDED.match(text, end):
-            return text[begun.start() :], text.count("\n", 0, begun.start())
-    return text, 0
 
 
 def _is_deep(value: Any) -> bool:

@@ -11,7 +11,8 @@ from ...warehouse.events import as_json
 from ...warehouse.log import Batch
 from ..format import LOOK, MAX_TEXT, NAMED, Format, Head, Part, Tally
 from .csv_rows import CsvRow, find_header, rows
-from .document import BadRecord, Object, decode, document_in, lines_of, read_text, repeated_key, show
+from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key, show
+from .leading_text import document_in
 from .results import Chosen, Results
 
 LEADING = 100  # lines among which the header of a table is looked for, after what else was printed

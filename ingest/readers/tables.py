@@ -44,13 +44,14 @@ class TableFile:
     blocks: Callable[[], Iterator[RowBlock]] | None = None  # the same rows as columns of text, for SQL
 
 
-def open_table(part: Part, records: str | None, *, key: str | None = None) -> TableFile:
+def open_table(part: Part, records: str | None, *, key: str | None = None, value: str | None = None) -> TableFile:
     """A file as a table, judged by how it begins.
 
     Args:
         part: What is to be read of it.
         records: Where the rows are: a path in a JSON document, a table of SQLite, a sheet of a workbook.
         key: The column for the key of each row, where the rows are those of a JSON object.
+        value: The column for what such an object holds under a key, where that is no object itself.
 
     Raises:
         BadRecord: It is none.
@@ -70,7 +71,7 @@ def open_table(part: Part, records: str | None, *, key: str | None = None) -> Ta
     if records is None and key is None and _begins_lines(part, first):
         rows = functools.partial(_json_lines, part)
         return TableFile("json lines", _fields(rows()), False, rows, blocks=functools.partial(_line_blocks, part))
-    return _json(part, records) if key is None else _object(part, records, key)
+    return _json(part, records) if key is None else _object(part, records, key, value)
 
 
 def lookup(cells: dict[str, Any], path: str) -> Any:
@@ -175,7 +176,7 @@ def _json(part: Part, records: str | None) -> TableFile:
     return TableFile("json", _fields(rows()), False, rows, blocks=lambda: record_blocks(rows()))
 
 
-def _object(part: Part, records: str | None, key: str) -> TableFile:
+def _object(part: Part, records: str | None, key: str, column: str | None) -> TableFile:
     """An object in a JSON document whose values are the rows."""
     document = decode(read_text(part))
     found = document if records is None else lookup(document, records) if isinstance(document, dict) else None
@@ -188,7 +189,8 @@ def _object(part: Part, records: str | None, key: str) -> TableFile:
 
     def rows() -> Iterator[Record]:
         for number, (name, value) in enumerate(found.items(), 1):
-            record = _of_json(number, value, functools.partial(as_json, {name: value}))
+            cells = Object([(column, value)]) if column and not isinstance(value, Object) else value
+            record = _of_json(number, cells, functools.partial(as_json, {name: value}))
             yield record if record.problem else replace(record, cells={key: name, **record.cells})
 
     return TableFile("json", _fields(rows()), False, rows, blocks=lambda: record_blocks(rows()))

@@ -442,7 +442,7 @@ class CompiledMapping:
             rows.append((unit, own, {
                 "is_bad": "true" if is_bad else "false", "original": original and original[:LONGEST_NAME], "name": kind.name,
                 "factor": repr(kind.factor), "better": kind.better,
-                "metric": value.metric or METRICS.get(kind.name or "", value.column),
+                "metric": value.metric or METRICS.get(kind.name or "", value.default_metric),
                 "is_converted": "true" if kind.factor != 1 or kind.name != original else "false",
             }))  # fmt: skip
         types = {"is_bad": "BOOLEAN", "is_converted": "BOOLEAN", "factor": "DOUBLE"}

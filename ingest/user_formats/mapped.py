@@ -22,7 +22,7 @@ from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..readers.tables import TableFile, check_columns, lookup, open_table, spare
 from ..readers.units import unit_of
 from .columns import NO_VALUE, OtherColumns, sort_columns
-from .mapping import KEY, METRICS, REPEATED, SUFFIXES, Mapping, Term, Value, measured_value, with_columns
+from .mapping import KEY, METRICS, OF_KEY, REPEATED, SUFFIXES, Mapping, Term, Value, measured_value, with_columns
 from .row_runs import PAUSE_S, RunsOfRows, cell_of, text_of
 from .row_sql import COUNTS
 
@@ -79,7 +79,9 @@ class MappedFormat(Format):
         return "has " + str(UnknownName("column", missing, table.columns, cure=cure))
 
     def _open(self, part: Part) -> TableFile:
-        return open_table(part, self.mapping.records, key=KEY if self.mapping.has_keys else None)
+        columns = self.mapping.columns
+        key, value = (name if name in columns else None for name in (KEY, OF_KEY))
+        return open_table(part, self.mapping.records, key=key, value=value)
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record a row."""
@@ -312,11 +314,7 @@ class RowReader:
         numbers = [each for each in read if each is not None]
         if not numbers:
             return
-        metric = (
-            about.get("metric")
-            or value.metric
-            or METRICS.get(unit_of(unit).name or "", "value" if value.melt else value.column)
-        )
+        metric = about.get("metric") or value.metric or METRICS.get(unit_of(unit).name or "", value.default_metric)
         better = _better(about["better"]) if "better" in about else AS_THE_UNIT_SAYS
         if statistic is not None or ("phase" in about and about["phase"] is None):
             for each in numbers:

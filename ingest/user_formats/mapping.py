@@ -27,8 +27,9 @@ OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
 OF_ROW = ("time", "status", "reason")
 OF_RUN = ("run", "commit", "branch", "host", "config")
 KEY = "@key"  # the column that holds the key of a row, where an object holds the rows
+OF_KEY = "@value"  # the column that holds what is under that key, where it is a number
 FIELDS = {
-    "name": "what is measured: model, function, command; @key: the key of each row, where a JSON object holds them",
+    "name": "what is measured: model, function, command; @key: the key of each row (its @value), where a JSON object holds them",
     **dict.fromkeys(AXES[1:], "are the axes of a case"),
     "parameters": "further axis; may be repeated; each key of an object is an axis",
     "value": "a number, or a list of numbers, which are samples; may be repeated",
@@ -90,6 +91,11 @@ class Value:
         None  # axis whose values are names of columns; without a column, it stands for all that nothing names
     )
 
+    @property
+    def default_metric(self) -> str:
+        """What it is where neither the mapping nor its unit says it: the column's name, where this names the measure."""
+        return "value" if self.melt is not None or self.column == OF_KEY else self.column
+
     def __str__(self) -> str:
         first = f"value{Term(self.column)}" if self.melt is None else f"melt{Term(self.melt)}"
         return ",".join([first, *(f"{key}{self.about[key]}" for key in sorted(self.about))])
@@ -126,11 +132,6 @@ class Mapping:
     def melts(self) -> bool:
         """True if names of columns are values of an axis."""
         return any(value.melt is not None for value in self.values)
-
-    @property
-    def has_keys(self) -> bool:
-        """True if the rows are values of an object, each under a key."""
-        return KEY in self.columns
 
     @property
     def parts_runs(self) -> bool:

@@ -387,6 +387,17 @@ def test_keys_of_an_object_may_be_names(tmp_path: Path) -> None:
     assert within.names == found.names
 
 
+def test_an_object_of_numbers_is_a_table(tmp_path: Path) -> None:
+    """Each key a name, what is under it the value: a number, or samples."""
+    numbers = {"sort": 1.5, "scan": [2, 3], "note": "quick"}
+    found = read(tmp_path, numbers, "name=@key,value=@value,unit:=ms", name="t.json")
+
+    assert found.samples() == [(1_500_000, 1), (2_000_000, 1), (3_000_000, 1)]
+    assert found.rejects() == [(3, '@value is "quick", not a number')]
+    plain = read(tmp_path, {"sort": 1.5}, "name=@key,value=@value", name="t.json")
+    assert [metric.metric for metric in plain.of(Metric)] == ["value"]
+
+
 def test_rows_may_be_of_different_configs(load: Any, rows: Rows, tmp_path: Path) -> None:
     """Each config is a run of its own."""
     lay(tmp_path, {"x/t.csv": "engine,m,v\nvllm,a,1\nsglang,a,2\nvllm,b,3\n"})

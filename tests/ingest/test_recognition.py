@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from bench.ingest.command import ingest as command
 from bench.ingest.formats import _serving
-from bench.ingest.readers.document import Object, document_in
+from bench.ingest.readers.document import Object
+from bench.ingest.readers.leading_text import document_in
 from bench.ingest.readers.settings import is_setting
 from bench.ingest.run import IngestReport
 from bench.warehouse.events import CaseRecord
@@ -87,6 +88,17 @@ def test_text_before_a_document_is_skipped_and_counted() -> None:
 
     assert got.accounting == (1, 1, 0)
     assert got.tally.notes == ["results.json: 2 lines before the document are no part of it"]
+
+
+def test_log_entries_before_a_list_are_no_part_of_it() -> None:
+    """Though they are JSON, too; of lines that are all entries none is left out."""
+    document = [{"model_type": "tiny", "n_prompt": 8, "n_gen": 0, "avg_ts": 5.0, "samples_ns": [10]}]
+    got = read("llama-bench", f'{{"level": "info"}}\n{{"level": "warn"}}\n{json.dumps(document, indent=1)}\n')
+
+    assert got.accounting == (1, 1, 0)
+    assert got.tally.notes == ["results.json: 2 lines before the document are no part of it"]
+    lines = json.dumps(document[0]) + "\n" + json.dumps(document) + "\n"
+    assert document_in(lines) == (lines, 0)
 
 
 def test_colours_before_a_document_do_not_hide_it(tmp_path: Path, rows: Rows) -> None:

@@ -80,3 +80,13 @@ def test_other_csv_is_not_taken(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.csv").write_text(text)
 
     assert recognised(tmp_path / "x.csv") == []
+
+
+def test_a_name_says_unit_and_direction() -> None:
+    """As in any table: times become ns; what says neither has neither."""
+    got = read("time-series", "time,lat_ms,tok_s,ttft,n\n2026-05-01,1.5,100,0.2,3\n2026-05-02,1.6,99,0.2,3\n")
+
+    assert {event.metric: (event.unit, event.better) for event in got.of(Metric)} == {
+        "lat_ms": ("ns", "lower"), "tok_s": ("tokens/s", "higher"), "ttft": (None, "lower"), "n": (None, None),
+    }  # fmt: skip
+    assert [event.value for event in got.of(Metric) if event.metric == "lat_ms"] == [1.5e6, 1.6e6]
