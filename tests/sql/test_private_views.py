@@ -646,13 +646,12 @@ def test_compared_and_judged_cases(runs: Builder) -> None:
         for name in names:
             runs.add(it := case(name, run=run_id), timing(it, ns))
 
-    numbers = "SELECT name, verdict, hosts, base_total, base_runs, candidate_runs FROM _compared_numbers"
-    assert runs.rows(f"{numbers}(NULL, ['a2'], 20, 0.03, 0.05, false) ORDER BY name") == [
-        ("k", "REMOVED", 1, 1, 1, None),
-        ("m", "LIKELY SLOWER", 1, 1, 1, 1),
+    compared = "_compared_cases(NULL, ['a2'], 20, 0.03, 0.05, false) ORDER BY name"
+    assert runs.rows(f"SELECT name, verdict, base_total, base_runs, candidate_runs FROM {compared}") == [
+        ("k", "REMOVED", 1, 1, None),
+        ("m", "LIKELY SLOWER", 1, 1, 1),
     ]
-    query = "SELECT name, pair, first_place, streak, since_place, good_place, cases FROM"
-    assert runs.rows(f"{query} _compared_cases(NULL, ['a2'], 20, 0.03, 0.05, false) ORDER BY name") == [
+    assert runs.rows(f"SELECT name, pair, first_place, streak, since_place, good_place, cases FROM {compared}") == [
         ("k", 1, None, None, None, None, 1),
         ("m", 1, 2, 0, 2, 1, 1),
     ]
