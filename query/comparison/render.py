@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, times
+from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, mean_of, times
 from ...warehouse.errors import Exit
 from ..axes import MODEL_HEADINGS
 from ..document import Document, Section, Table, TableColumn
@@ -317,7 +317,7 @@ def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
         axes = " ".join(filter(None, (row["suite"], row["backend"], metric(row))))
-        text = f"{axes}: geomean {change_of(row)} over {row['n']} of {row['total']} matched"
+        text = f"{axes}: geomean {mean_of(row)} over {row['n']} of {row['total']} matched"
         yield text + _names("; added: ", row["added"]) + _names("; removed: ", row["removed"])
     if len(comparison.means) > SENTENCES:
         more = counted(len(comparison.means) - SENTENCES, "more geometric mean")

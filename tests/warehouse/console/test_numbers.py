@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.console.numbers import amount, counted, duration, number, ratio, size, times
+from bench.warehouse.console.numbers import amount, counted, duration, mean_of, number, ratio, size, times
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,3 +86,18 @@ def test_one_is_singular() -> None:
     """The noun and its verb follow the count."""
     assert [counted(n, "run", "was", "were") for n in (0, 1, 2048)] == ["0 runs were", "1 run was", "2,048 runs were"]
     assert counted(1, "case") == "1 case"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "text"),
+    [
+        (1.14, 0.95, 1.36, "1.14x faster or no change (95 % 0.95–1.36)"),
+        (0.8, 0.6, 1.2, "1.25x slower or no change (95 % 0.83–1.67)"),
+        (1.3, 1.2, 1.4, "1.30x faster (95 % 1.20–1.40)"),
+        (1.0, 0.99, 1.01, "1.00x (95 % 0.99–1.01)"),
+        (1.3, None, None, "1.30x (no interval)"),
+    ],
+)
+def test_a_mean_says_its_direction(ratio: float, low: float | None, high: float | None, text: str) -> None:
+    """A mean whose interval holds 1 has a direction, and says that it may be no change."""
+    assert mean_of({"ratio": ratio, "low": low, "high": high, "unit": "ns", "better": "lower"}) == text
