@@ -1,8 +1,10 @@
 """Bands of a scatter: median, quantiles and fences of its points along the x axis, from a histogram that one pass makes."""
 
 import bisect
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from ..query.pasteable_sql import number_literal
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 _COLUMNS = 64  # of the x axis; neighbours with few points are one band
 _LEAST = 30  # points of a band, where its config has as many
 _FINE = 400  # steps of the histogram to a factor of e: a quantile is off by 0.13 % at most
+_COARSE = 10  # of these, in which modes are looked for: 2.5 %
+_JUDGED, _MANY, _RAREST = 30, 100, 0.15  # points of a band from which on it may have two modes; the share of the rarer
 _FENCE = 3.0  # distances between the quartiles, beyond which a point is an outlier: Tukey's "far out"
 _DOUBT = 0.02  # of the median, at least, is no outlier: times that are all alike have quartiles at no distance
 _WIDEST = 1 / 16  # of the x axis: a wider band would take the slope for scatter
@@ -36,6 +40,7 @@ class Band:
     most: float  # 1 % are higher
     lowest: float  # the smallest y
     highest: float  # the largest
+    modes: Sequence[tuple[float, float, float]] = ()  # where the points have two: `low`, `median` and `high` of each
 
     @property
     def fences(self) -> tuple[float, float]:
@@ -57,8 +62,10 @@ class Bands:
     def read(cls, warehouse: "Warehouse", points: str, configs: Sequence[str], x_end: float) -> Self:
         """Those of a SELECT of points up to `x_end`, whose configs are given by their places from 1."""
         found: dict[str, list[Band]] = {config: [] for config in configs}
-        for place, *numbers in warehouse.rows(_SQL.format(points=points, x_end=number_literal(x_end or 1.0))):
-            found[configs[int(place) - 1]].append(Band(*numbers))
+        for place, *numbers, steps, counts in warehouse.rows(
+            _SQL.format(points=points, x_end=number_literal(x_end or 1.0))
+        ):
+            found[configs[int(place) - 1]].append(Band(*numbers, two_modes(steps, counts)))
         return cls(found, x_end or 1.0)
 
     @property
@@ -94,16 +101,33 @@ class Bands:
         return max(tops, default=0.0) * 1.05
 
     def lines(self, config: str) -> list[list[Band]]:
-        """Those that lines of medians go through: points enough, of about one x. A line ends where there are no points."""
+        """Those that lines of medians go through: points enough, of about one x. A line ends where there are no points.
+
+        Where points have two modes, a line goes through each.
+        """
         found: list[list[Band]] = [[]]
+        second: list[Band] = []  # the line through the upper modes, beside the last one found
         end: float | None = None
         for band in self.of_config[config]:
-            if end is not None and band.start - end > _WIDEST * self.x_end:
-                found.append([])
+            is_apart = end is not None and band.start - end > _WIDEST * self.x_end
             end = band.end
-            if self._told(band):
+            is_told = self._told(band)
+            if is_apart or (is_told and bool(band.modes) != bool(second)):
+                second = []
+                found += [[], second] if is_told and band.modes else [[]]
+            if not is_told:
+                continue
+            if band.modes:
+                lower, upper = (replace(band, low=low, median=middle, high=high) for low, middle, high in band.modes)
+                found[-2].append(lower)
+                second.append(upper)
+            else:
                 found[-1].append(band)
         return [line for line in found if line]
+
+    def has_modes(self, configs: Iterable[str]) -> bool:
+        """True if points of any of these configs have two modes somewhere."""
+        return any(self._told(band) and band.modes for config in configs for band in self.of_config[config])
 
     def _told(self, band: Band) -> bool:
         return band.points >= _LEAST * 2 / 3 and band.end - band.start <= _WIDEST * self.x_end
@@ -117,6 +141,51 @@ class Bands:
             low, high = fences[config][bisect.bisect_left(ends[config], x)]
             found.append(not low <= y <= high)
         return found
+
+
+def two_modes(steps: Sequence[int], counts: Sequence[int]) -> Sequence[tuple[float, float, float]]:
+    """The 5 %, 50 % and 95 % of each of two modes of points; nothing where there is one mode.
+
+    There are two where the density falls between them to a quarter of the lower peak, by more than chance does, and each has a
+    share of _RAREST at least.
+
+    Args:
+        steps: Logarithms of the points, in steps of _COARSE / _FINE, in order.
+        counts: Points of each.
+    """
+    total = sum(counts)
+    if total < _JUDGED:
+        return ()
+    dense = dict(zip(steps, counts, strict=True))
+    places = range(steps[0], steps[-1] + 1)
+    reach, sure = (1, 4.0) if total >= _MANY else (2, 3.0)
+    smooth = [sum(dense.get(place + away, 0) for away in range(-reach, reach + 1)) for place in places]
+    left = itertools.accumulate(smooth, max)
+    right = reversed([*itertools.accumulate(reversed(smooth), max)])
+    below = itertools.accumulate(dense.get(place, 0) for place in places)
+    depths = [
+        (lower - valley, place)
+        for place, valley, lower, share in zip(places, smooth, map(min, left, right), below, strict=True)
+        if min(share, total - share) >= _RAREST * total
+        and valley <= lower / 4
+        and lower - valley > sure * math.sqrt(lower)
+    ]
+    if not depths:
+        return ()
+    _, valley_place = max(depths)
+    sides = [[(k, n) for k, n in dense.items() if (k > valley_place) is upper] for upper in (False, True)]
+    low, high = (tuple(_quantile(side, share) for share in (0.05, 0.5, 0.95)) for side in sides)
+    return [(low[0], low[1], low[2]), (high[0], high[1], high[2])]
+
+
+def _quantile(side: Sequence[tuple[int, int]], share: float) -> float:
+    """The value below which so much of the points lies."""
+    wanted, upto = share * sum(count for _, count in side), 0
+    for step, count in side:
+        upto += count
+        if upto >= wanted:
+            return math.exp((step + 0.5) * _COARSE / _FINE)
+    raise AssertionError("a share of at most 1 is reached")
 
 
 _QUANTILES = ", ".join(
@@ -138,6 +207,15 @@ bands AS (SELECT config, i, floor(beyond / {_LEAST}) AS band FROM columns),
 cumulated AS (
   SELECT *, sum(n) OVER (PARTITION BY config, band ORDER BY j, i) AS upto, sum(n) OVER (PARTITION BY config, band) AS points
   FROM histogram JOIN bands USING (config, i)
+),
+shapes AS (
+  SELECT config, band, list(step ORDER BY step) AS steps, list(n ORDER BY step) AS counts
+  FROM (
+    SELECT config, band, floor(j / {_COARSE})::BIGINT AS step, sum(n)::BIGINT AS n
+    FROM histogram JOIN bands USING (config, i) GROUP BY ALL
+  ) AS coarse
+  GROUP BY config, band
 )
-SELECT config, min(x_first), max(x_last), sum(sum_x) / sum(n), sum(n)::BIGINT, {_QUANTILES}, min(y_low), max(y_high)
-FROM cumulated GROUP BY config, band ORDER BY config, band DESC"""
+SELECT config, min(x_first), max(x_last), sum(sum_x) / sum(n), sum(n)::BIGINT, {_QUANTILES}, min(y_low), max(y_high),
+  any_value(steps), any_value(counts)
+FROM cumulated JOIN shapes USING (config, band) GROUP BY config, band ORDER BY config, band DESC"""

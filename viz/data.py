@@ -87,7 +87,7 @@ def usual_cases(warehouse: "Warehouse", cases: str) -> int:
     `cases` is as for `ends_of`.
     """
     ((bars,),) = warehouse.rows(f"SELECT count(DISTINCT (run_id, backend)) FROM ({cases})")
-    return min(_MOST_CASES, max(_LEAST_CASES, _MOST_BARS // max(1, bars)))
+    return min(_MOST_CASES, max(_LEAST_CASES, _MOST_BARS // max(1, int(bars))))
 
 
 def ends_of(

@@ -128,7 +128,8 @@ def draw(
         facts=[
             *drawn_configs[: len(drawn_configs) == 1], *series.facts(), *facts,
             *_drawn(rows, total, all_read=not facts, dense=dense),
-            *(["line: median, band: middle 90 %"] if form.medians else []), *_fits(form.models),
+            *(["line: median, band: middle 90 %"] if form.medians else []),
+            *(["two lines: times of two modes"] if bands.has_modes(form.medians) else []), *_fits(form.models),
         ],
         form=form,
         sql=sql,
