@@ -65,7 +65,7 @@ class Bands:
         for place, *numbers, steps, counts in warehouse.rows(
             _SQL.format(points=points, x_end=number_literal(x_end or 1.0))
         ):
-            found[configs[int(place) - 1]].append(Band(*numbers, two_modes(steps, counts)))
+            found[configs[int(place) - 1]].append(replace(Band(*numbers), modes=two_modes(steps, counts)))
         return cls(found, x_end or 1.0)
 
     @property
