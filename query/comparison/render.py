@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, mean_of, times
@@ -33,20 +33,27 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
     unless `everything`, no SAME and few UNSURE rows.
     """
     rows: list[Row] = []
-    single: dict[tuple[Any, str], Row] = {}
     counts: Counter[str | None] = Counter()
     for row in fold_processor_time(comparison.rows):
-        key = row["case_id"], row["verdict"] or ""
         counts[row["verdict"]] += 1
-        if not everything and counts[row["verdict"]] > MOST_ROWS.get(row["verdict"], math.inf):
-            continue
-        if row["verdict"] not in ("REMOVED", "ADDED", "BROKEN", "FIXED"):
+        if everything or counts[row["verdict"]] <= MOST_ROWS.get(row["verdict"], math.inf):
             rows.append(row)
+    return fold_metrics(rows)
+
+
+def fold_metrics(rows: Iterable[Row]) -> list[Row]:
+    """The rows with one for all metrics of a case of which the same is true: it is gone, new, broken or mended."""
+    told: list[Row] = []
+    single: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = row.get("run_id"), row.get("config"), row["case_id"], row["verdict"]
+        if row["case_id"] is None or row["verdict"] not in ("REMOVED", "ADDED", "BROKEN", "FIXED"):
+            told.append(row)
         elif key in single:
             single[key]["others"] += 1
         else:
-            rows.append(single.setdefault(key, {**row, "others": 0}))
-    return rows
+            told.append(single.setdefault(key, {**row, "others": 0}))
+    return told
 
 
 def fold_processor_time(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -133,7 +140,7 @@ def metric(row: Mapping[str, Any]) -> str | None:
         return None
     name: str = row["metric"] if row["phase"] in (None, "steady") else f"{row['metric']} ({row['phase']})"
     if row.get("others"):
-        return f"{row['others'] + 1} metrics"
+        return f"{name} and {row['others']} more"
     return f"{name}, {row['also']}" if "also" in row else name
 
 

@@ -12,7 +12,7 @@ from ..ask import ask
 from ..axes import AXES
 from ..comparison.compare import LIKELY_WORSE, VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
-from ..comparison.render import fold_processor_time, members, metric, value_text
+from ..comparison.render import fold_metrics, fold_processor_time, members, metric, value_text
 from ..resolve import COLUMN_LABELS, resolve_run
 
 if TYPE_CHECKING:
@@ -122,15 +122,17 @@ def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]
 
 
 def fold(rows: Sequence[Row]) -> list[Row]:
-    """One row in place of many cases that moved together: of one panel and metric, with one verdict, since one run; and of a case
-    whose processor time says what its latency does.
+    """One row in place of many cases that moved together: of one panel and metric, with one verdict, since one run; of a case
+    whose processor time says what its latency does; and of all metrics of a case that is gone, broken or mended.
 
     It has the geometric mean of their changes, and the changes of those that moved least and most in place of the interval.
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in fold_processor_time(rows):
+    for row in fold_metrics(fold_processor_time(rows)):
         alone = id(row) if row["case_id"] is None else None
-        groups.setdefault((alone, row.get("also"), *(row[column] for column in TOGETHER)), []).append(row)
+        groups.setdefault(
+            (alone, row.get("also"), row.get("others"), *(row[column] for column in TOGETHER)), []
+        ).append(row)
     return [told for group in groups.values() for told in (group if len(group) < TOO_MANY else [_folded(group)])]
 
 

@@ -297,7 +297,7 @@ def test_what_matters_comes_first() -> None:
 
     assert columns == ["model", "metric", "base", "candidate", "difference", "change", "verdict", "why"]
     assert [(row[0], row[1], row[6]) for row in rows] == [
-        ("gone", "2 metrics", "BROKEN"), ("slower", "latency", "SLOWER"), ("slow", "latency", "SLOWER"),
+        ("gone", "latency and 1 more", "BROKEN"), ("slower", "latency", "SLOWER"), ("slow", "latency", "SLOWER"),
         ("faster", "latency", "FASTER"), ("new", "latency", "ADDED"),
     ]  # fmt: skip
     assert rows[1][2:6] == ["1.001 ms", "1.502 ms", "+500.7 µs", "1.500x slower (95 % 1.490–1.510)"]

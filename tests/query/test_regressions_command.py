@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from bench.cli import cli
 from bench.measure.bisect.command import _from_regression
+from bench.query.comparison.render import metric as metric_text
 from bench.query.explain.explain import explain_case
+from bench.query.regression.regressions import COLUMNS, fold
 from bench.query.resolve import resolve_run
 from bench.warehouse import environment
 from bench.warehouse.database import Warehouse
@@ -185,6 +187,23 @@ def test_many_cases_that_moved_together_are_one_line(
     assert "7 findings in 1 line; list each with: --members" in told.stderr
     assert sum(model in bench("run-8", "--members").stdout for model in models[:7]) == 7
     assert sum(row["verdict"] == "SLOWER" for row in json.loads(bench("run-8", "--format", "json").stdout)) == 7
+
+
+def test_the_metrics_of_a_case_that_is_mended_are_one_line() -> None:
+    """A fact about the case is said once; what a metric alone did has a line of its own."""
+    found = [
+        ("a", "FIXED", "latency"),
+        ("a", "FIXED", "speedup"),
+        ("b", "FIXED", "latency"),
+        ("b", "SLOWER", "latency"),
+    ]
+    rows = [
+        {**dict.fromkeys(COLUMNS), "case_id": it, "verdict": verdict, "metric": name} for it, verdict, name in found
+    ]
+
+    assert [(row["case_id"], row["verdict"], metric_text(row)) for row in fold(rows)] == [
+        ("a", "FIXED", "latency and 1 more"), ("b", "FIXED", "latency"), ("b", "SLOWER", "latency"),
+    ]  # fmt: skip
 
 
 def test_rows_as_data_are_raw(store: Store, bench: Bench, tmp_path: Path) -> None:
