@@ -260,7 +260,7 @@ class Format(ABC):
         return ""
 
     def result_set(self, name: str) -> str:
-        """The result set below its folder that a file belongs to; each is a run of the same config."""
+        """The result set of its folder that a file belongs to; each is a run of the same config."""
         return ""
 
     def order(self, names: Iterable[str]) -> list[str]:

@@ -201,7 +201,11 @@ def _of_folders(want: RequestedPath, items: Iterable[Item]) -> str:
         f"{config} ({counted(len(paths), 'folder')})" for config, paths in list(folders.items())[:SHOWN]
     )
     more = f" and {len(folders) - SHOWN} more" if len(folders) > SHOWN else ""
-    other = "" if want.config else f". To make them runs of one config: bench ingest NAME:{shlex.quote(str(want.path))}"
+    other = (
+        ""
+        if want.config or len(folders) == 1
+        else f". To make them runs of one config: bench ingest NAME:{shlex.quote(str(want.path))}"
+    )
     return f"{want.path} holds folders of results: {configs}{more}{other}"
 
 
@@ -313,8 +317,8 @@ def _group(kind: str, name: str) -> str:
 
 
 def _set(kind: str, name: str) -> str:
-    """The result set below the folder given that a file belongs to; "" where the folder itself is one."""
-    return formats()[kind].result_set(name) if "/" in name and kind in formats() else ""
+    """The result set of the folder given that a file belongs to; "" where the folder itself is one."""
+    return formats()[kind].result_set(name) if kind in formats() else ""
 
 
 def _join(config: str, group: str) -> str:

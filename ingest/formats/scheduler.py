@@ -24,6 +24,7 @@ from ...warehouse.log import Batch
 from ...warehouse.schema import literal, quote
 from ..format import MAX_LINE_BYTES, Format, Head, Part, Tally, as_text, count_lines, split_lines
 from ..readers.document import BadRecord, Object, show
+from ..readers.folders import is_repeat
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,6 +86,10 @@ class SchedulerSteps(Format):
             return isinstance(_decode(line), dict)
         except BadRecord:
             return False
+
+    def result_set(self, name: str) -> str:
+        """The file, if its name counts or dates it: the log of a night or a repeat, not a part of one log."""
+        return stem if is_repeat(stem := Path(name).stem) else ""
 
     def order(self, names: Iterable[str]) -> list[str]:
         """By the integer after the last `_` of the stem; if a file has none, all by name. Equal keys go by name."""

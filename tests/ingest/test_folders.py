@@ -10,10 +10,10 @@ from .conftest import Load, Rows
 from .records import lines, step
 
 
-def write(folder: Path, number: int) -> None:
-    """A profile of one step in a new folder."""
-    folder.mkdir(parents=True)
-    (folder / "p_0.jsonl").write_text(lines(step(number)))
+def write(folder: Path, number: int, name: str = "p_0") -> None:
+    """A profile of one step in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.jsonl").write_text(lines(step(number)))
 
 
 @pytest.fixture
@@ -38,9 +38,23 @@ def test_folders_of_folders_are_configs_and_those_that_count_are_their_runs(
     assert sum(line.known for line in load(profiling_dir).lines) == 4
 
 
+def test_logs_that_are_named_by_day_are_runs_and_parts_of_a_log_are_one(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """A night that is added later is a run more; what is there stays."""
+    for number, name in enumerate(("2026-11-27", "2026-11-28", "part_0", "part_1")):
+        write(tmp_path / "A", number, name)
+    load(tmp_path / "A")
+    write(tmp_path / "A", 7, "2026-11-29")
+    report = load(tmp_path / "A")
+
+    assert sum(line.known for line in report.lines) == 4
+    assert rows("SELECT config, count(DISTINCT source_id) AS n FROM sources GROUP BY config, run_id ORDER BY n") == [
+        ("A", 1), ("A", 1), ("A", 1), ("A", 2)
+    ]  # fmt: skip
+
+
 def test_a_name_or_a_folder_of_days_makes_one_config(load: Load, rows: Rows, profiling_dir: Path) -> None:
     """The name that a user gives is kept; days are named by the folder that holds them."""
-    load(profiling_dir / "A")
+    assert load(profiling_dir / "A").notes == [f"{profiling_dir / 'A'} holds folders of results: A (2 folders)"]
     load(f"mine:{profiling_dir / 'B'}")
 
     assert rows("SELECT config, count(*) FROM runs GROUP BY ALL ORDER BY ALL") == [("A", 2), ("mine", 2)]
