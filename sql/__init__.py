@@ -7,14 +7,15 @@ A file begins with a comment of paragraphs, separated by empty `--` lines:
     -- arguments: configs := NULL, floor := {floor}                          only in macros; a rule of `rules.py` in braces
     --
     -- from: _case_effects without deviations                                the columns, in order: those of another view,
-    -- axes: run, case without work_hash                                     groups of `axes.txt`,
+    -- axes: run, case without work_hash                                     groups of `axes.txt` (`case of name backend`),
     -- name      VARCHAR  Model.                                             what one of them means in this view,
     -- speedup   DOUBLE   eager median / backend median; > 1 is faster,      and columns with their type and meaning;
     --                    NULL where either failed.                          indented lines continue one
 
-and the rest is one SELECT, in which `{axes}` stands for the axes of a case and `{own.axes}` for those of a table. A
-file without columns whose doc begins "One value" is a scalar macro: the rest is an expression. What it needs more
-than once it names by a lambda over a list of one; a subquery would be joined back row by row, at ten times the price.
+and the rest is one SELECT, in which `{axes}` stands for the axes of a case, `{own.axes}` for those of a table,
+`{axes without backend}` for all but one, and `{axis: min(axis) AS axis}` for that of every axis. A file without columns
+whose doc begins "One value" is a scalar macro: the rest is an expression. What it needs more than once it names by a
+lambda over a list of one; a subquery would be joined back row by row, at ten times the price.
 A name that begins with `_` is a step which only other views read.
 
 A word means one thing in all files. `side` is base or candidate. `mean` is an arithmetic mean; a geometric one is a `speedup`,
@@ -38,8 +39,8 @@ from dataclasses import dataclass
 from .rules import with_rules
 
 _COLUMN = re.compile(r"(\w+)\s{2,}([A-Z]+(?:\[\])?)\s{2,}(\S.*)")  # name, type, meaning
-_GROUP = re.compile(r"(\w+)(?: without ([\w ]+))?")
-_AXES = re.compile(r"\{(\w*\.?)axes\}")
+_GROUP = re.compile(r"(\w+)(?: (without|of) ([\w ]+))?")
+_AXES = re.compile(r"\{(\w*\.?)axes(?: without (\w+))?\}|\{axis: ([^{}]+)\}")
 # what is read or called; comments and texts are passed over
 _READ = re.compile(r"--.*|'[^']*'|(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")
 _STEP = re.compile(r"(?:\bWITH|,)\s+(\w+) AS (?:MATERIALIZED )?\(")
@@ -164,8 +165,13 @@ def case_axes() -> tuple[str, ...]:
 
 
 def _rendered(text: str) -> str:
-    """The text of an SQL file with the values of rules in place of `{floor}`, and columns in place of `{axes}`, `{own.axes}`."""
-    return _AXES.sub(lambda match: ", ".join(f"{match[1]}{axis}" for axis in case_axes()), with_rules(text))
+    """The text of an SQL file with the values of rules in place of `{floor}`, and columns in place of `{axes}` and the like."""
+
+    def columns(match: re.Match[str]) -> str:
+        each = match[3] or f"{match[1]}axis"
+        return ", ".join(re.sub(r"\baxis\b", axis, each) for axis in case_axes() if axis != match[2])
+
+    return _AXES.sub(columns, with_rules(text))
 
 
 @functools.cache
@@ -238,21 +244,21 @@ def read_columns(file: str, paragraph: str) -> dict[str, ViewColumn]:
 def _columns_of(file: str, text: str) -> dict[str, ViewColumn]:
     """The columns of `_case_effects without deviations`, another view that this one hands on."""
     match, files = _GROUP.fullmatch(text.strip()), _files("views")
-    if match is None or match[1] not in files:
+    if match is None or match[1] not in files or match[2] == "of":
         raise ValueError(f"{file}: {text!r} is not the name of a view")
-    columns, left_out = parse(match[1], files[match[1]]).columns, set((match[2] or "").split())
+    columns, left_out = parse(match[1], files[match[1]]).columns, set((match[3] or "").split())
     if unknown := left_out - columns.keys():
         raise ValueError(f"{file}: {match[1]} has no columns {', '.join(sorted(unknown))} to leave out")
     return {name: column for name, column in columns.items() if name not in left_out}
 
 
 def _groups(file: str, text: str) -> dict[str, ViewColumn]:
-    """The columns of `run, case without work_hash`."""
+    """The columns of `run, case without work_hash`, `case of name backend`."""
     columns: dict[str, ViewColumn] = {}
     for part in text.split(", "):
         match = _GROUP.fullmatch(part.strip())
         group = axes().get(match[1]) if match else None
-        if match is None or group is None or not group.keys() >= (left_out := set((match[2] or "").split())):
+        if match is None or group is None or not group.keys() >= (named := set((match[3] or "").split())):
             raise ValueError(f"{file}: {part!r} is not a group of axes.txt: {', '.join(axes())}")
-        columns |= {name: column for name, column in group.items() if name not in left_out}
+        columns |= {name: column for name, column in group.items() if (name in named) == (match[2] == "of")}
     return columns

@@ -131,6 +131,56 @@ def test_an_export_target_is_added_as_written(copy: Path, tell: Tell, tmp_path: 
     assert json.loads(tell("export", "latest", "--as", "medians")) == {"a": 2.0}
 
 
+AXIS = {  # file -> text, and what takes its place
+    "warehouse/events.py": [
+        (
+            "    parameters: Annotated[Json",
+            '    topology: Annotated[str | None, Column("Links of the devices.")] = None\n',
+        ),
+    ],
+    "sql/axes.txt": [("parameters       JSON     Further", "topology         VARCHAR  Links of the devices.\n")],
+    "warehouse/recorder.py": [
+        ("    parameters: Mapping[str, Any] | None = None,\n) -> tuple", "    topology: str | None = None,\n"),
+        (
+            "        parameters: Mapping[str, Any] | None = None,\n        announce",
+            "        topology: str | None = None,\n",
+        ),
+        ("    return _digest([*work, backend])", "    work += [topology] if topology else []\n"),
+        ("        parameters = masked_parameters({**self._axes", '        axes["topology"] = topology\n'),
+    ],
+}
+SCRIPT = """
+import bench
+for config in ("a", "b"):
+    with bench.run(config) as run:
+        for topology in ("ring", "mesh"):
+            case = run.case("m", topology=topology)
+            for number in range(10):
+                case.timing(1000 + number)
+            case.outcome("ok")
+"""
+
+
+@pytest.mark.exhaustive
+def test_an_axis_is_added_in_three_files(copy: Path, tell: Tell, tmp_path: Path) -> None:
+    """Its event, the group of axes, and the identity of a case: every view and command has it."""
+    for name, places in AXIS.items():
+        text = (copy / name).read_text(encoding="utf-8")
+        for before, added in places:
+            assert text.count(before) == 1, before
+            text = text.replace(before, added + before)
+        (copy / name).write_text(text, encoding="utf-8")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(copy / ".types"), "BENCH_STORE": str(tmp_path / "store")}
+    subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, check=True)
+
+    for query in ("FROM cells", "FROM case_results", "FROM samples", "FROM history_series"):
+        found = json.loads(tell("sql", f"SELECT DISTINCT topology FROM ({query}) ORDER BY 1", "--format", "json"))
+        assert [row["topology"] for row in found] == ["mesh", "ring"], query
+    compared = json.loads(tell("compare", "a", "b", "--all-runs", "--where", "topology=ring", "--format", "json"))
+    assert [row["topology"] for row in compared] == ["ring"]
+
+
 def test_every_file_that_the_page_names_is_there() -> None:
     """A map of places that are gone leads nowhere."""
     named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|sql))`", PAGE))

@@ -11,9 +11,7 @@ announcements AS (
 )
 
 SELECT
-    case_id, min(work_hash) AS work_hash, min(suite) AS suite, min(name) AS name, min(mode) AS mode,
-    min(device) AS device, min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-    min(sequence_length) AS sequence_length, min(parameters) AS parameters,
+    case_id, min(work_hash) AS work_hash, {axis: min(axis) AS axis},
     _panel(min(suite), min(mode), min(dtype), min(device), min(backend)) AS panel
 FROM announcements
 WHERE case_id IN (SELECT case_id FROM announcements JOIN _touched USING (run_id))

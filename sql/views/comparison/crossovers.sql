@@ -36,7 +36,7 @@ sized_cases AS (
             CASE WHEN axis <> 'batch_size' THEN batch_size END AS batch_size,
             CASE WHEN axis <> 'sequence_length' THEN sequence_length END AS sequence_length,
             nullif(CASE WHEN axis IN ('batch_size', 'sequence_length') THEN parameters::VARCHAR
-                ELSE json_merge_patch(parameters, json_object(axis, NULL))::VARCHAR END, '{}') AS parameters
+                ELSE json_merge_patch(parameters, json_object(axis, NULL))::VARCHAR END, '{}')::JSON AS parameters
         )
     FROM numeric_axes
     WHERE size > 0 AND size < 'inf'::DOUBLE
@@ -67,7 +67,7 @@ bounded_sweeps AS (
 )
 
 SELECT
-    suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters::JSON AS parameters, axis, metric, phase, unit, better,
+    {axes}, axis, metric, phase, unit, better,
     is_better_above, axis_sizes[last_place]
         * pow(axis_sizes[last_place + 1] / axis_sizes[last_place], -rises[last_place] / (rises[last_place + 1] - rises[last_place]))
         AS crossover,

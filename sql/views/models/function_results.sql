@@ -1,7 +1,7 @@
 -- One row per case that a run announced, for a case that several processes measured: how it ended in all of them.
 -- The status is that of the first process that did not end well, else ok.
 --
--- axes: run, case without suite mode device dtype batch_size sequence_length
+-- axes: run, case of case_id work_hash name backend parameters
 -- status        VARCHAR    How it ended; NULL while it runs, or where it was killed.
 -- reason        VARCHAR    Why, in one line.
 -- failed        BIGINT     Processes in which it failed.

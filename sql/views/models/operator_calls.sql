@@ -30,8 +30,7 @@ step_times AS (SELECT run_id, case_id, sum(time_ns) AS step_ns FROM call_counts 
 inspected_cases AS (SELECT DISTINCT run_id, case_id, true AS graphs FROM metrics WHERE metric = 'graphs')
 
 SELECT
-    call_counts.run_id, config, call_counts.case_id, suite, name, mode, device, dtype, batch_size, sequence_length,
-    parameters, operator, TRY_CAST(coalesce(calls, 0) AS BIGINT) AS calls, CASE WHEN graphs THEN TRY_CAST(coalesce(captured, 0) AS BIGINT) END AS captured,
+    call_counts.run_id, config, call_counts.case_id, {axes without backend}, operator, TRY_CAST(coalesce(calls, 0) AS BIGINT) AS calls, CASE WHEN graphs THEN TRY_CAST(coalesce(captured, 0) AS BIGINT) END AS captured,
     time_ns, time_ns / nullif(step_ns, 0) AS share, captured_time_ns
 FROM call_counts
 JOIN case_axes ON call_counts.case_id = case_axes.case_id

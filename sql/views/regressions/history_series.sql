@@ -14,8 +14,9 @@ SELECT
     config, case_id, {axes}, metric, phase, unit,
     better, position, run_id, n, value, low, high
 FROM series
-UNION ALL
+UNION ALL BY NAME
 SELECT
-    config, case_id, suite, NULL, mode, device, dtype, backend, NULL, NULL, NULL, metric, phase, unit, better,
-    row_number() OVER (PARTITION BY config, case_id, metric ORDER BY began_at NULLS FIRST, run_id), run_id, cases, value, low, high
+    config, case_id, suite, mode, device, dtype, backend, metric, phase, unit, better,
+    row_number() OVER (PARTITION BY config, case_id, metric ORDER BY began_at NULLS FIRST, run_id) AS position,
+    run_id, cases AS n, value, low, high
 FROM suite_series

@@ -89,19 +89,13 @@ SELECT
 FROM verdicts
 UNION ALL
 SELECT
-    'shift', config, host, machine, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, metric, phase, unit, better, NULL, NULL,
+    'shift', config, host, machine, NULL, {axis: NULL}, metric, phase, unit, better, NULL, NULL,
     runs, NULL, NULL, exp(shift) - 1, exp(shift - reach) - 1, exp(shift + reach) - 1, NULL, p, NULL,
     CASE WHEN is_moved_machine THEN 'UNSURE' ELSE _shift_verdict(gain, reach, p, unit, shift_floor, fdr) END, NULL, NULL, NULL,
     concat_ws(
         '; ', _shift_reason(shift, cases, p, runs), CASE WHEN is_moved_machine THEN 'no processor is known: it may be another machine' END
     ), NULL, NULL, NULL, NULL
 FROM metric_shifts
-UNION ALL
-SELECT
-    'suite', config, host, machine, NULL, suite, NULL, mode, device, dtype, backend, NULL, NULL, NULL, metric, phase, unit, better, run_id,
-    runs, n, baseline, value, change, low, high, noise, p, q, verdict, evidence, NULL, NULL, reason, since_run_id, since_at, since_commit,
-    good_commit
-FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr)
 UNION ALL
 SELECT
     'limit', flag.config, NULL, NULL, flag.case_id, {axes},
@@ -135,3 +129,8 @@ WHERE NOT EXISTS (
     WHERE list_contains(judged, other.run_id) AND other.passing
         AND loss.config = other.config AND loss.case_id = other.case_id
 )
+UNION ALL BY NAME
+SELECT
+    'suite' AS finding, config, host, machine, suite, mode, device, dtype, backend, metric, phase, unit, better, run_id, runs, n,
+    baseline, value, change, low, high, noise, p, q, verdict, evidence, reason, since_run_id, since_at, since_commit, good_commit
+FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr)

@@ -14,15 +14,23 @@
 -- low             DOUBLE     Lower end of its distribution-free 95 % interval within the run; NULL for fewer than 6
 --                            samples.
 -- high            DOUBLE     Upper end.
+WITH
+known_cells AS (
+    SELECT
+        cell.* REPLACE (
+            coalesce(axes.case_id, cell.case_id) AS case_id, coalesce(axes.work_hash, cell.work_hash) AS work_hash,
+            coalesce(axes.batch_size, cell.batch_size) AS batch_size
+        )
+    FROM _all_cells AS cell
+    LEFT JOIN _same_cases AS same ON cell.run_id = same.run_id AND cell.case_id = same.case_id
+    LEFT JOIN case_axes AS axes ON same.same_id = axes.case_id
+)
+
 SELECT
-    cell.config, coalesce(axes.case_id, cell.case_id) AS case_id, coalesce(axes.work_hash, cell.work_hash) AS work_hash,
-    cell.suite, cell.name, cell.mode, cell.device, cell.dtype, cell.backend,
-    coalesce(axes.batch_size, cell.batch_size) AS batch_size, cell.sequence_length, cell.parameters, metric, phase, unit, better,
+    cell.config, case_id, work_hash, {axes}, metric, phase, unit, better,
     place, cell.run_id, began_at, git_commit, host, environment_id, n, median AS value, median_low AS low, median_high AS high
-FROM _all_cells AS cell
+FROM known_cells AS cell
 JOIN (
     SELECT *, row_number() OVER (PARTITION BY config ORDER BY began_at NULLS FIRST, run_id) AS place
     FROM _run_times
 ) AS run ON cell.run_id = run.run_id
-LEFT JOIN _same_cases AS same ON cell.run_id = same.run_id AND cell.case_id = same.case_id
-LEFT JOIN case_axes AS axes ON same.same_id = axes.case_id

@@ -68,12 +68,7 @@ accuracies AS (
 
 SELECT
     coalesce(judged.run_id, accuracies.run_id) AS run_id, coalesce(judged.config, accuracies.config) AS config,
-    coalesce(judged.case_id, accuracies.case_id) AS case_id, coalesce(judged.suite, accuracies.suite) AS suite,
-    coalesce(judged.name, accuracies.name) AS name, coalesce(judged.mode, accuracies.mode) AS mode,
-    coalesce(judged.device, accuracies.device) AS device, coalesce(judged.dtype, accuracies.dtype) AS dtype,
-    coalesce(judged.backend, accuracies.backend) AS backend, coalesce(judged.batch_size, accuracies.batch_size) AS batch_size,
-    coalesce(judged.sequence_length, accuracies.sequence_length) AS sequence_length,
-    coalesce(judged.parameters, accuracies.parameters) AS parameters, judged.status, accuracies.status AS accuracy, speedup,
+    coalesce(judged.case_id, accuracies.case_id) AS case_id, {axis: coalesce(judged.axis, accuracies.axis) AS axis}, judged.status, accuracies.status AS accuracy, speedup,
     candidate_ns / 1e6::DOUBLE AS abs_latency, compile_ns / 1e9::DOUBLE AS compilation_latency, compression_ratio,
     coalesce(numbers.eager_peak, peak_pairs.eager_peak) / 1e9::DOUBLE AS eager_peak_mem,
     coalesce(numbers.compiled_peak, peak_pairs.compiled_peak) / 1e9::DOUBLE AS dynamo_peak_mem,

@@ -26,9 +26,7 @@ events AS (
 ),
 axes AS (  -- a case may have been announced twice, by the run and by its worker
     SELECT
-        run_id, case_id, min(suite) AS suite, min(name) AS name, min(mode) AS mode, min(device) AS device,
-        min(dtype) AS dtype, min(backend) AS backend, min(batch_size) AS batch_size,
-        min(sequence_length) AS sequence_length, min(parameters) AS parameters
+        run_id, case_id, {axis: min(axis) AS axis}
     FROM cases
     GROUP BY run_id, case_id
 )
