@@ -50,9 +50,10 @@ def measure(
                     watch.revision = revision
                     with trees[revision].entered():
                         failed += next(turns[revision], 0)
-            for revision in order.sample(list(trees), len(trees)) if after else ():
-                with trees[revision].entered():
-                    after(*begun[revision])
+            if after is not None:
+                for revision in order.sample(list(trees), len(trees)):
+                    with trees[revision].entered():
+                        after(*begun[revision])
             for turn in turns.values():
                 next(turn, None)  # to its end, where it says what it cost
     return failed
