@@ -92,11 +92,12 @@ def _judge(model: SeriesModel, significance: float, min_magnitude: float) -> lis
         levels = Levels(model)
         levels.set_excursions_apart()
         # The least sure goes first, of the sure ones the smallest. Each joins two levels, so this ends when none is left.
-        while failing := [change for change in levels.changes() if not change.counts(significance, min_magnitude)]:
+        lasting = levels.changes()
+        while failing := [change for change in lasting if not change.counts(significance, min_magnitude)]:
             levels.drop(
                 max(failing, key=lambda one: (one.p if one.p > significance else 0.0, -abs(one.magnitude or 0.0)))
             )
-        lasting = levels.changes()
+            lasting = levels.changes()
         levels.find_outliers(significance)
         found = [*lasting, *levels.excursions()]
         if model.slope:

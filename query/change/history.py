@@ -331,7 +331,7 @@ def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[floa
 def _variance(values: Sequence[float]) -> float:
     """Of a sample; statistics.variance counts in fractions, which takes twenty times as long."""
     mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return math.fsum([(value - mean) ** 2 for value in values]) / (len(values) - 1)
 
 
 def _note(change: ChangePoint, before: SeriesRun | None, after: SeriesRun) -> str | None:

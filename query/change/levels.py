@@ -59,6 +59,10 @@ class Levels:
         sizes = np.diff([0, *(first for first, _ in self.boundaries), len(self.x)]).tolist()
         self.away = self.x - fitted(self.clipped, self.boundaries)
         self.near = np.clip(self.away, -CLIP * self.noise, CLIP * self.noise)
+        self._heights_of: tuple[tuple[Change, ...], tuple[Change, ...]] | None = (
+            None  # boundaries and excursions with these heights
+        )
+        self._known_heights: list[float] = []
         self.freedom = sum(max(0.0, size - spread_out(size, self.rho)) for size in sizes)
 
     def changes(self) -> list[ChangePoint]:
@@ -158,12 +162,16 @@ class Levels:
 
     def _heights(self) -> list[float]:
         """The levels: those at a drift from a fit of all, others from their own values."""
+        now = (tuple(self.boundaries), tuple(self.apart))
+        if now == self._heights_of:
+            return self._known_heights
         drifts = any(first < last for first, last in self.boundaries)
         fit = fitted(self.clipped, self.boundaries) if drifts else self.clipped
         heights = []
         for place in range(len(self.boundaries) + 1):
             values = self.places(place)
             heights.append(float(fit[values[0]]) if self._at_drift(place) else level_of(self.x[values], self.noise))
+        self._heights_of, self._known_heights = now, heights
         return heights
 
     def _means(self, heights: Sequence[float]) -> list[float]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .segments import CLIP, RHOS, WIDEST, clip_outliers, innovation, median_of, noise_of, partition
+from .segments import CLIP, RHOS, WIDEST, clip_outliers, innovations, median_of, noise_of, partition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,10 +88,15 @@ def divide(
     series: Sequence[ScaledSeries], significance: float, least: int, *, walks: bool = False
 ) -> list[tuple[SeriesModel, float]]:
     """The best model of each series, with its cost; of increments by steps only."""
-    trials = [(place, rho) for place, one in enumerate(series) for rho in _likely(one.y)]
+    likely = [_likely(one.y) for one in series]
+    trials = [(place, rho) for place, rhos in enumerate(likely) for rho in rhos]
     rows = [series[place].y for place, _ in trials]
     rhos = [rho for _, rho in trials]
-    fees = [fee(len(y), significance) * innovation(y, rho) for y, rho in zip(rows, rhos, strict=True)]
+    fees = [
+        fee(len(one.y), significance) * variance
+        for one, some in zip(series, likely, strict=True)
+        for variance in innovations(one.y, some)
+    ]
     divisions: list[list[list[int]]] = [[] for _ in series]
     for (place, _), cuts in zip(trials, partition(rows, rhos, fees, least), strict=True):
         if cuts not in divisions[place]:
@@ -154,12 +159,13 @@ def cost_of(y: "Floats", changes: Sequence[Change], price: float, outlier_penalt
     away = y - fitted(y, changes)
     squares, products = float(away @ away), float(away[1:] @ away[:-1])
     inner = squares - float(away[0] ** 2 + away[-1] ** 2)
-    least, rho = min(
-        (max(squares - 2 * rho * products + rho**2 * inner + outlier_penalty, n * EXACT) * weight, rho)
-        for rho, weight in _weights(n)
-    )
-    error = n * math.log(least / n)
-    return error + price * sum(1 if first == last else 2 for first, last in changes), rho
+    exact, least, best = n * EXACT, math.inf, 0.0
+    for rho, weight in _weights(n):  # a third of the time of min()
+        error = squares - 2 * rho * products + rho**2 * inner + outlier_penalty
+        error = (error if error > exact else exact) * weight
+        if error < least:
+            least, best = error, rho
+    return n * math.log(least / n) + price * sum(1 if first == last else 2 for first, last in changes), best
 
 
 @functools.lru_cache(maxsize=4096)
@@ -282,9 +288,11 @@ def _alternating(x: "Floats", price: float) -> tuple[list[int], float]:
     sums = np.cumsum(ordered)
     sizes = np.arange(1, n)
     cut = 1 + int((sums[:-1] ** 2 / sizes + (sums[-1] - sums[:-1]) ** 2 / (n - sizes)).argmax())
+    if not RAREST <= cut / n <= 1 - RAREST:
+        return [], 0.0
     low, high = median_of(ordered[:cut]), median_of(ordered[cut:])
     noise = max(math.sqrt(math.pi / 2) * float(np.abs(x - np.where(x > (low + high) / 2, high, low)).mean()), EXACT)
-    if not (RAREST <= cut / n <= 1 - RAREST and high - low > APART * noise):
+    if not high - low > APART * noise:
         return [], 0.0
     errors = np.minimum(np.abs(np.array([x - low, x - high])) / noise, CLIP) ** 2
     above = _cheapest_way(errors, math.log(n))

@@ -5,6 +5,7 @@ within a stretch they vary around one level as an AR(1) process. No value counts
 median of its neighbours, so that no outlier makes a level (as Fearnhead and Rigaill, JASA 114, 2019).
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,19 +30,30 @@ def clip_outliers(x: "Floats") -> "Floats":
     """
     import numpy as np
 
-    first = np.clip(np.arange(len(x)) - NEIGHBOURS // 2, 0, len(x) - NEIGHBOURS)
-    around = np.sort(x[first[:, np.newaxis] + np.arange(NEIGHBOURS)], axis=1)[:, NEIGHBOURS // 2]
+    around = np.sort(x[_neighbours(len(x))], axis=1)[:, NEIGHBOURS // 2]
     return np.where(np.abs(x - around) > CLIP * noise_of(x), around, x)
 
 
-def innovation(y: "Floats", rho: float) -> float:
-    """Variance of what is new in each value of an AR(1) process, from successive differences, of which a step moves two."""
+@functools.lru_cache(maxsize=64)
+def _neighbours(n: int) -> "NDArray[np.intp]":
+    """The places of the values around each of n."""
     import numpy as np
 
-    fresh = y[1:] - rho * y[:-1]
-    steps = np.abs(fresh[1:] - fresh[:-1])
-    most = CLIP * 1.4826 * median_of(steps) or math.inf
-    return max(float((np.minimum(steps, most) ** 2).sum()) / len(steps) / 2, STEADIEST)
+    first = np.clip(np.arange(n) - NEIGHBOURS // 2, 0, n - NEIGHBOURS)
+    return first[:, np.newaxis] + np.arange(NEIGHBOURS)
+
+
+def innovations(y: "Floats", rhos: Sequence[float]) -> list[float]:
+    """Variance of what is new in each value of AR(1) processes, from successive differences, of which a step moves two."""
+    import numpy as np
+
+    fresh = y[1:] - np.array(rhos)[:, np.newaxis] * y[:-1]
+    steps = np.abs(fresh[:, 1:] - fresh[:, :-1])
+    ordered, n = np.sort(steps, axis=1), len(y) - 2
+    most = CLIP * 1.4826 * (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
+    most[most == 0] = math.inf
+    sums = (np.minimum(steps, most[:, np.newaxis]) ** 2).sum(axis=1)
+    return [max(each / n / 2, STEADIEST) for each in sums.tolist()]
 
 
 def partition(y: Sequence["Floats"], rho: Sequence[float], price: Sequence[float], least: int) -> list[list[int]]:
@@ -78,7 +90,6 @@ def partition(y: Sequence["Floats"], rho: Sequence[float], price: Sequence[float
     weight = 1 / (begin + np.arange(n + 1) * gain**2)  # of a stretch that is one longer
     opened = np.full((len(y), n + 1), np.inf)  # the least cost of all before a place, with what begins there
     opened[:, 0] = fixed[:, 0]
-    total = np.empty((len(y), n + 1))
     came = np.zeros((n + 1, len(y)), dtype=np.intp)
     rows = np.arange(len(y))
     for stop in range(least, n + 1):
@@ -89,9 +100,8 @@ def partition(y: Sequence["Floats"], rho: Sequence[float], price: Sequence[float
         np.subtract(opened[:, :count], level, out=level)
         best = level.argmin(axis=1)
         came[stop] = best
-        total[:, stop] = level[rows, best] + squares[:, stop]
         if stop < n:
-            opened[:, stop] = total[:, stop] + fee + fixed[:, stop]
+            opened[:, stop] = level[rows, best] + squares[:, stop] + fee + fixed[:, stop]
     return [_back(came[:, row], size) for row, size in enumerate(sizes)]
 
 

@@ -90,7 +90,7 @@ def test_autocorrelation_is_told_and_counts_for_less(rho: float) -> None:
         values[i] += rho * values[i - 1]
     covariance = rho ** np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
 
-    assert segments.innovation(values, rho) == pytest.approx(1, rel=0.1)
+    assert segments.innovations(values, [rho]) == [pytest.approx(1, rel=0.1)]
     assert segments.spread_out(12, rho) == pytest.approx(covariance.sum() / 12)
     assert models.cost_of(values, (), 0.0, 0.0)[1] == rho
 
