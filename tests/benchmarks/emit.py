@@ -102,7 +102,7 @@ def measure(figures: Figures) -> None:
                 "metric event", _nanoseconds(metric), "ns", reference=json_ns, most=1000, ratio_least=2, against=beside
             )
             figures.add("timed with block", _nanoseconds(span), "ns", reference=json_ns, against=beside)
-            figures.add("schedule chunk of 16", _nanoseconds(chunk), "ns", reference=chunk_json_ns, most=2000,
+            figures.add("schedule chunk of 16", _nanoseconds(chunk), "ns", reference=chunk_json_ns, most=1000,
                         ratio_least=5, against=beside)  # fmt: skip
         run.close()
         _sealing(figures, Path(folder) / "timings")

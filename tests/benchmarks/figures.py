@@ -71,7 +71,7 @@ while not select.select([ended], [], [], 0.01)[0]:
 seconds = time.perf_counter() - start
 _, status, usage = os.wait4(child, 0)
 peak = max(usage.ru_maxrss * 1024, most * os.sysconf("SC_PAGE_SIZE"))
-print(seconds, peak, os.waitstatus_to_exitcode(status), file=sys.stderr)
+print(seconds, usage.ru_utime + usage.ru_stime, peak, os.waitstatus_to_exitcode(status), file=sys.stderr)
 """
 
 
@@ -80,6 +80,7 @@ class Weighed:
     """What a command took; memory is that of its whole process tree."""
 
     seconds: float
+    processor_seconds: float
     peak_bytes: int
     stdout: str
 
@@ -89,10 +90,10 @@ def weigh(command: Sequence[str], *, env: dict[str, str] | None = None, cwd: Pat
     launcher = [sys.executable, "-S", "-E", "-c", LAUNCHER, *command]  # the first word of command is a path
     done = subprocess.run(launcher, capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=cwd)
     *talk, last = done.stderr.splitlines()
-    seconds, peak, code = last.split()
+    seconds, processor, peak, code = last.split()
     if int(code):
         raise SystemExit(f"{' '.join(command)} exited with {code}:\n" + "\n".join(talk))
-    return Weighed(float(seconds), int(peak), done.stdout)
+    return Weighed(float(seconds), float(processor), int(peak), done.stdout)
 
 
 def python(source: str, *arguments: str) -> Weighed:

@@ -101,7 +101,7 @@ def _write_trace(path: Path, megabytes: int) -> Path:
     events, size, number = [], 0, 0
     while size < BLOCK_MB * 1_000_000:
         number += 1
-        events.append(_event(rng, f"@{number:06}", f"{rng.random() * 100:.3f}"))
+        events.append(make_event(rng, f"@{number:06}", f"{rng.random() * 100:.3f}"))
         size += len(events[-1])
     block = "".join(events)
     with path.open("w") as out:
@@ -116,7 +116,7 @@ def _write_trace(path: Path, megabytes: int) -> Path:
     return path
 
 
-def _event(rng: random.Random, unique: str, took: str) -> str:
+def make_event(rng: random.Random, unique: str, took: str) -> str:
     """One event, a kernel, an operator, a call or an arrow."""
     kind = rng.random()
     begin = f'    "pid": 1670242, "tid": 1670242,\n    "ts": {unique}.250, "dur": {took},\n    "args": {{\n      "External id": {unique}'

@@ -54,7 +54,7 @@ def measure(figures: Figures) -> None:
         small.mkdir()
         for number in range(1000):
             (small / f"steps_{number}.jsonl").write_text(
-                "".join(_record(number * 20 + i, random.Random(number)) for i in range(20))
+                "".join(make_record(number * 20 + i, random.Random(number)) for i in range(20))
             )
         command = [*BENCH, "ingest", f"A:{small}", "--store", str(folder / "store")]
         weigh(command)
@@ -71,11 +71,11 @@ def _profiles(folder: Path) -> Path:
     for number in range(FILES):
         with (folder / f"profile_{number}.jsonl").open("w") as out:
             for step in range(RECORDS // FILES):
-                out.write(_record(step, rng))
+                out.write(make_record(step, rng))
     return folder
 
 
-def _record(step: int, rng: random.Random) -> str:
+def make_record(step: int, rng: random.Random) -> str:
     count = rng.randint(1, 50)
     chunks = rng.choices((1, 16, 512), (20, 1, 1), k=count)
     return json.dumps({

@@ -1,10 +1,6 @@
-"""How fast tables of any kind come in by `--map` and `--pattern`, beside DuckDB turning the same CSV into Parquet in turns.
-
-The slope from 10^5 rows on is the exponent of time over rows: 1 grows like the file.
-"""
+"""How fast tables of any kind come in by `--map` and `--pattern`, beside DuckDB turning the same CSV into Parquet in turns."""
 
 import json
-import math
 import random
 import shutil
 import tempfile
@@ -14,7 +10,6 @@ from pathlib import Path
 from .figures import BENCH, Figures, python, weigh
 
 ROWS, ROUNDS = 300_000, 3
-SIZES = (100_000, 1_000_000, 10_000_000)
 MOST = 15.0  # times the reference
 DAMAGED_ROWS, WAYS, NEW_LINE = 1_000_000, 1000, "\n"
 ACCOUNTS = """
@@ -42,12 +37,12 @@ KINDS: dict[str, tuple[Callable[[Row], str], str, tuple[str, ...]]] = {
 
 
 def measure(figures: Figures) -> None:
-    """Each kind beside the reference, in turns; then CSV from 10^5 to 10^7 rows, with its memory."""
+    """Each kind beside the reference, in turns; then a table with a thousand kinds of damage."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind, (line, header, words) in KINDS.items():
-            table, csv = _write(folder / "table", ROWS, line, header), folder / "table.csv"
-            _write(csv, ROWS, *KINDS["CSV"][:2])
+            table, csv = write(folder / "table", ROWS, line, header), folder / "table.csv"
+            write(csv, ROWS, *KINDS["CSV"][:2])
             ours, theirs, start = [], [], []
             for _ in range(ROUNDS):
                 ours.append(_ingest(table, folder, words)[0])
@@ -57,26 +52,12 @@ def measure(figures: Figures) -> None:
                 f"ingest {ROWS:,} rows: {kind}", min(ours), "s", reference=max(min(theirs) - min(start), 0.01), ratio_most=MOST,
                 against="DuckDB, CSV to Parquet, beyond its start",
             )  # fmt: skip
-        _grow(figures, folder)
         _damage(figures, folder)
-
-
-def _grow(figures: Figures, folder: Path) -> None:
-    before: tuple[int, float] | None = None
-    for rows in SIZES:
-        seconds, memory = _ingest(_write(folder / "table", rows, *KINDS["CSV"][:2]), folder, MAPPING)
-        size = f"10^{round(math.log10(rows))} rows of CSV"
-        figures.add(f"ingest {size}", seconds, "s")
-        figures.add(f"ingest {size}, peak memory", memory / 1e6, "MB", most=2000)
-        if before is not None:
-            slope = math.log(seconds / before[1]) / math.log(rows / before[0])
-            figures.add(f"ingest {size}: slope", slope, "exponent", most=1.1)
-        before = rows, seconds
 
 
 def _damage(figures: Figures, folder: Path) -> None:
     """A million rows, of which every thousandth is damaged in a way of its own: all are loaded, rejected, known or left out."""
-    table, store = _write(folder / "table", DAMAGED_ROWS, *KINDS["CSV"][:2]), folder / "store"
+    table, store = write(folder / "table", DAMAGED_ROWS, *KINDS["CSV"][:2]), folder / "store"
     header, *lines = table.read_bytes().splitlines()
     for way in range(WAYS):
         at = way * (DAMAGED_ROWS // WAYS)
@@ -125,7 +106,8 @@ def _ingest(table: Path, folder: Path, words: tuple[str, ...]) -> tuple[float, i
     return weighed.seconds, weighed.peak_bytes
 
 
-def _write(path: Path, rows: int, line: Callable[[Row], str], header: str) -> Path:
+def write(path: Path, rows: int, line: Callable[[Row], str], header: str) -> Path:
+    """Write so many rows, the same each time, below a header; returns the path."""
     rng = random.Random(1)
     with path.open("w") as out:
         out.write(header)
