@@ -11,7 +11,7 @@ import sys
 from .figures import Figures
 
 MODULES = (
-    "startup", "emit", "ingest", "tables", "scaling", "formats", "warehouse", "answers", "views", "charts", "report", "pages.publish",
+    "startup", "emit", "ingest", "tables", "formats", "warehouse", "answers", "views", "charts", "report", "pages.publish",
     "simulations.alarms", "simulations.sessions", "simulations.changepoints", "simulations.bisect", "simulations.phases", "simulations.steps", "simulations.budgets",
     "simulations.few_samples", "simulations.servers", "simulations.judged_nights", "simulations.dashboards", "simulations.lottery",
     "simulations.failures", "memory_lines", "memory_spikes", "models.model_memory", "models.model_times", "models.training", "lone_times", "command", "clock",
