@@ -1,8 +1,10 @@
 """What a compiler did on two sides: breaks of graphs and recompilations with their reasons, and the phases of compiling."""
 
+import math
 import re
 import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..comparison.sides import Side
@@ -31,8 +33,26 @@ _PHASE = "compile_phase:"  # and its name: a metric
 _PHASES = (
     "SELECT metric, value FROM metrics WHERE list_contains(?::VARCHAR[], run_id) AND case_id = ? AND phase IS NULL"
 )
-_REASONS = "FROM reason_sides(?, ?) WHERE case_id = ? AND kind = ? AND phase IS NOT DISTINCT FROM ?"
+_REASONS = (
+    "SELECT reason, place, sum(base) AS base, sum(candidate) AS candidate FROM reason_sides(?, ?)"
+    " WHERE case_id = ? AND kind = ? GROUP BY reason, place"
+)
 _PLACE = re.compile(r"(.+):(\d{1,9}) in .*")
+
+
+def counts_of_all_calls(rows: Sequence[Row]) -> list[Row]:
+    """A row of each case for its counts at the first calls and the second, recorded only where code is compiled again."""
+    found = defaultdict[tuple[str, str], list[Row]](list)
+    for row in rows:
+        found[row["metric"], row["case_id"]].append(row)
+    return [
+        {
+            **group[0], "phase": None, "low": None, "high": None,
+            **{side: math.fsum(row[side] or 0.0 for row in group) for side in ("base_value", "candidate_value")},
+        }
+        for group in found.values()
+        if any(row["base_value"] is not None and row["candidate_value"] is not None for row in group)
+    ]  # fmt: skip
 
 
 def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
@@ -42,13 +62,13 @@ def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition |
         return None
     runs = [list(side.runs) for side in sides]
     parts = []
-    for each in warehouse.dicts(_REASONS, [*runs, row["case_id"], kind, row["phase"]]):
+    for each in warehouse.dicts(_REASONS, [*runs, row["case_id"], kind]):
         place = _PLACE.fullmatch(each["place"] or "")
         file, line = (place[1], int(place[2])) if place else ("", 0)
         parts.append(part_of(each["reason"], each["base"], each["candidate"], 0.0, file=file, line=line))
     if not parts and (row["base_value"] or row["candidate_value"]):
         return None
-    noted = "by reason and place, those that the base lacks first; counts are exact"
+    noted = "by reason and place, those that the base lacks first, at the first calls and the second; counts are exact"
     return decomposed(row["unit"], whole_of(row), parts, error=0.0, notes=[noted], new_first=True)
 
 

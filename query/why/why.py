@@ -8,7 +8,7 @@ from ..axes import GEOMEAN
 from ..comparison.compare import Row, compared_rows
 from ..comparison.sides import Side
 from ..resolve import SHORTEST_PREFIX
-from .compiling import by_compile_phase, by_reason
+from .compiling import COUNTED, by_compile_phase, by_reason, counts_of_all_calls
 from .parts import Decomposition
 from .sources import SOURCES, by_case, label
 from .traces import are_traces, why_traces
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 STEP = "step"
 HOW = {
-    "function": "bench measure function … --lines records at which lines a call spends its time",
+    "function": "bench measure function … --lines records at which lines a call spends its time; of two commits:"
+    " bench why … --measure",
     "scheduler": "its steps say no tokens",
     "script": "bench.steps and bench.step record its phases where torch computes them",
 }
-FOR_MODELS = "bench measure models … --profile records where a step spends its time"
+FOR_MODELS = (
+    "bench measure models … --profile records where a step spends its time; of two commits: bench why … --measure"
+)
 
 
 def why(
@@ -51,7 +54,8 @@ def why(
     if name is None and metric is None and are_traces(warehouse, sides):
         return why_traces(warehouse, sides)
     where = {"metric": [metric]} if metric else {}
-    compared = compared_rows(warehouse, *sides, where=where).usual
+    found = compared_rows(warehouse, *sides, where=where)
+    compared = counts_of_all_calls([*found.usual, *found.unusual]) if metric in COUNTED else found.usual
     rows = compared if metric else [row for row in compared if _is_time(row)]
     whole = [row for row in rows if row["base_value"] is not None and row["candidate_value"] is not None]
     if not whole:

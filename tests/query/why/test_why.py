@@ -223,6 +223,31 @@ def test_the_first_break_of_a_graph_has_its_reason() -> None:
     )
 
 
+def test_code_that_is_compiled_again_at_the_second_call_counts() -> None:
+    """Where nothing is, nothing is recorded of that call."""
+    reason: dict[tuple[str, str | None], float] = {}
+    events = [*compiled("base", reason), *compiled("candidate", reason)]
+    it = case("net", run="candidate", suite="builtin", backend="inductor")
+    for run_id in ("base", "candidate"):
+        of_side = case("net", run=run_id, suite="builtin", backend="inductor")
+        events.append(metric(of_side, "recompiles", 0.0, better="lower"))
+    events += [
+        metric(it, "recompiles", 1.0, better="lower", phase="warmup"),
+        metric(
+            it,
+            "recompile:self.calls == 1",
+            1.0,
+            better="lower",
+            phase="warmup",
+            original_value="/a/work.py:9 in forward",
+        ),
+    ]
+    found = why(Builder().add(*events), SIDES, "net", metric="recompiles")
+
+    assert [(part.name, part.difference, part.line) for part in found.parts] == [("self.calls == 1", 1.0, 9)]
+    assert found.whole.difference == 1.0 and found.unattributed.difference == 0.0
+
+
 def test_compile_latency_has_phases_that_add_up() -> None:
     """Each without those within it, also where one between them is not recorded; the rest is unattributed."""
     events: list[Any] = []
