@@ -224,7 +224,7 @@ def test_the_first_break_of_a_graph_has_its_reason() -> None:
 
 
 def test_code_that_is_compiled_again_at_the_second_call_counts() -> None:
-    """Where nothing is, nothing is recorded of that call."""
+    """A side that compiles nothing then records no count of that call: it counts as 0."""
     reason: dict[tuple[str, str | None], float] = {}
     events = [*compiled("base", reason), *compiled("candidate", reason)]
     it = case("net", run="candidate", suite="builtin", backend="inductor")
