@@ -19,7 +19,7 @@ def write_logs(folder: Path, factor: float, *, first_batches: tuple[int, ...]) -
             }
             for step in range(100)
         ]  # fmt: skip
-        (folder / f"day_{day}.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
+        (folder / f"part_{day}.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
 
 
 def compared(*words: str) -> str:
