@@ -76,10 +76,9 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
         BenchError: The beginning of an id fits several runs, there are fewer runs than `~N` asks for, or none at all, or
             those it means were archived.
     """
-    base, back = split_back(name)
+    base = name.partition("~")[0]
     rows = run_names(warehouse, tagged=base.startswith(_TAG) or base == "latest" or _COMMIT.fullmatch(base) is not None)
-    if back is not None and any(run.config == name for run in rows):  # of `--revisions HEAD~1 HEAD`
-        base, back = name, None
+    base, back = split_back(name, rows)
     runs = matching_runs(base, rows)
     if not runs:
         _raise_if_removed(warehouse, base)
@@ -106,10 +105,11 @@ def run_names(warehouse: "Warehouse", *, tagged: bool) -> list[RunNames]:
     return [RunNames(*row[:4])._replace(day=day.get(row[0]), tags=tags.get(row[0])) for row in rows]
 
 
-def split_back(name: str) -> tuple[str, int | None]:
-    """A name and the number after its `~`; None where there is none."""
+def split_back(name: str, runs: Iterable[RunNames]) -> tuple[str, int | None]:
+    """A name and the number after its `~`; None where there is none, or a config is called so (`--revisions HEAD~1`)."""
     base, _, back = name.partition("~")
-    return (base, int(back)) if back.isdecimal() else (name, None)  # a config may hold a tilde
+    counts = back.isdecimal() and not any(run.config == name for run in runs)
+    return (base, int(back)) if counts else (name, None)
 
 
 def matching_runs(name: str, runs: Sequence[RunNames]) -> list[str]:

@@ -60,7 +60,7 @@ def select_runs(warehouse: "Warehouse", names: Iterable[str], *, forgotten: bool
 def _meant(
     warehouse: "Warehouse", name: str, runs: Sequence[SelectedRun], called: Sequence[RunNames], forgotten: bool
 ) -> list[str]:
-    base, back = split_back(name)
+    base, back = split_back(name, called)
     found = matching_runs(base, called)
     if not found:
         found = [run.run_id for run in runs if any(_is_of(path, base) for path in run.files or ())]

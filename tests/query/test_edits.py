@@ -258,6 +258,13 @@ def test_runs_are_named_by_id_config_commit_day_and_file(store: Store, tmp_path:
     assert imported != path
 
 
+def test_a_config_that_ends_in_a_number_back_is_that_config(store: Store) -> None:
+    """`main~1` means the config of `--revisions HEAD~1` where there is one, so that nothing else is forgotten."""
+    EventLog(store).write(RunRecord, [run("dddd-1", "main~1", started_at=OCTOBER)], "dddd-1")
+    assert ids(store, "main~1") == ["dddd-1"]
+    assert ids(store, "fuse~0") == ["bbbb-1"]
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     first_of(

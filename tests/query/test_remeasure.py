@@ -134,6 +134,8 @@ def test_a_case_nobody_announced_has_no_command(measured: Any) -> None:
          "bench measure command --config main --store store --repeat 5 'gzip -1 x' -- ls --tag"),
         ("/venv/bin/bench measure function json:dumps", "bench measure function --config main --store store json:dumps"),
         ("bench measure function --config main f:g", "bench measure function --store store --config main f:g"),
+        ("bench measure command --store /a --config main -- ls --store b",
+         "bench measure command --store store --config main -- ls --store b"),
         ("/venv/bin/pytest --bench tests", "pytest --bench-config main --bench-store store --bench tests"),
         ("python -m pytest --bench", "pytest --bench-config main --bench-store store --bench"),
         ("python own.py", None),

@@ -21,7 +21,7 @@ from ...warehouse.store import Store
 @click.option(
     "--with-logs",
     is_flag=True,
-    help="Publish the end of what programs wrote whose cases failed, too; paths are shortened.",
+    help="Publish the end of what programs wrote whose cases failed, too: paths shortened, secrets in free text as they are.",
 )
 @click.option("--what", is_flag=True, help="Say what would be published, and what is left out; write nothing.")
 @store_option
