@@ -203,6 +203,7 @@ class Compare(Question["Comparison"]):
         from .compare import compare, exit_code
         from .restarts import describe_restarts
         from .settling import describe_settling, with_settling
+        from .variants import describe_lone_cases
 
         where = {"suite": self.suites, "backend": self.backends, "name": self.models, **(self.where or {})}
         if self.metrics or (asker.command and "metric" not in where):
@@ -216,6 +217,7 @@ class Compare(Question["Comparison"]):
                 reply,
                 rows=with_settling(warehouse, found, reply.rows),
                 hints=lambda: (
+                    *describe_lone_cases(found.rows, self.base, self.candidate),
                     *(list(describe_restarts(warehouse, found)) or describe_settling(warehouse, found)),
                     *next_question(warehouse, found, all_runs=self.all_runs),
                 ),

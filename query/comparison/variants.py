@@ -2,8 +2,9 @@
 
 import contextlib
 import json
+import shlex
 import tempfile
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,29 @@ def columns_of(warehouse: "Warehouse", values: Sequence[str]) -> list[str]:
         return []
     keys = _keys(warehouse, runs)
     return [column for column in (*keys, *WORK_AXES) if {*values} <= {*_known(warehouse, column, keys, runs)}]
+
+
+def describe_lone_cases(rows: Sequence[Mapping[str, Any]], base: str, candidate: str) -> list[str]:
+    """A sentence with the command that compares the only case of one side with the only one of the other.
+
+    Args:
+        rows: Of a comparison.
+        base: One side, as it was given.
+        candidate: The other.
+    """
+    sides = [{row["case_id"]: row for row in rows if row["verdict"] == verdict} for verdict in ("REMOVED", "ADDED")]
+    if any(len(side) != 1 for side in sides) or any(row["verdict"] not in ("REMOVED", "ADDED") for row in rows):
+        return []
+    cases = [next(iter(side.values())) for side in sides]
+    axes = sorted(WORK_AXES, key=lambda axis: axis != "name")
+    axis = next(
+        (axis for axis in axes if None not in (pair := [case[axis] for case in cases]) and pair[0] != pair[1]), None
+    )
+    if axis is None:
+        return []
+    values = [str(case[axis]) for case in cases]
+    words = ["bench", "compare", *values, "--by", axis, "--runs", base, candidate]
+    return [f"each side has a case of its own; to compare the two: {shlex.join(words)}"]
 
 
 def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: list[str], place: str) -> None:

@@ -25,10 +25,10 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return Store(tmp_path / ".bench")
 
 
-def record(store: Store, config: str, us: int, **fields: Any) -> None:
+def record(store: Store, config: str, us: int, name: str = "work:f", **fields: Any) -> None:
     """A run of one case in two processes, as `bench measure function` records them."""
     with bench.run(config, store=store, suite="function", **fields) as run:
-        case = run.case("work:f", suite="function", backend="work:f")
+        case = run.case(name, suite="function", backend=name)
         for block in range(20):
             case.timing(us * 1000 + block, details={"process": block % 2, "block": block})
         case.outcome("ok")
@@ -142,3 +142,13 @@ def test_sizes_that_are_the_same_settle_no_time() -> None:
     assert verdict(found) == "no change found; 1 the same, 1 unsure, every time and rate among them"
     sizes = replace(found, rows=[row for row in found.rows if row["unit"] == "bytes"], shifts=[])
     assert exit_code(sizes) == Exit.OK
+
+
+def test_two_cases_of_other_names_come_with_the_command_that_compares_them(bench: Bench, store: Store) -> None:
+    """Nothing matches, and what is meant is plain; the command answers."""
+    record(store, "A", 100)
+    record(store, "C", 150, name="work:g")
+
+    command = "compare work:f work:g --by name --runs A C"
+    assert f"each side has a case of its own; to compare the two: bench {command}" in bench("compare", "A", "C").stderr
+    assert "work:f → work:g" in bench(*command.split()).stdout
