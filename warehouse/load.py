@@ -53,7 +53,7 @@ class LoadResult:
     """The result of a load."""
 
     recovered: list[Path] = field(default_factory=list)  # journals of dead writers that were sealed
-    unchecked_bytes: int = 0  # of their newest events, which have no checksum: the writer was killed before it made one
+    unchecked_bytes: int = 0  # of their newest events, which have no checksum: the writer ended before it made one
     emptied: list[str] = field(default_factory=list)  # sentences on journals that held nothing, and were removed
     rows: dict[str, int] = field(default_factory=dict)  # table -> events loaded
     files: int = 0
@@ -68,8 +68,8 @@ class LoadResult:
             return self.emptied
         return [
             *self.emptied,
-            f"{self.unchecked_bytes:,} bytes of a process that was killed were recovered without a checksum: if the disk changed"
-            " them, nothing shows it",
+            f"{self.unchecked_bytes:,} bytes of journals that no process closed were recovered without a checksum: if the disk"
+            " changed them, nothing shows it",
         ]
 
     @property

@@ -90,7 +90,7 @@ class EventLog:
     def __init__(self, store: Store) -> None:
         """The log of `store`, which need not exist yet."""
         self.store = store
-        self.unchecked_bytes = 0  # of events that were sealed here, and have no checksum: their writers were killed
+        self.unchecked_bytes = 0  # of events that were sealed here, and have no checksum: their writers closed nothing
         self.emptied: list[str] = []  # sentences on journals that held nothing and were removed here
 
     def files(self) -> list[LogFile]:

@@ -62,7 +62,7 @@ def test_recover_seals_what_a_dead_process_left(store: Store, tell: Callable[...
     with bench.run("alive"):
         code, out, err = tell("recover")
         assert (code, out) == (0, "1 journal recovered, 1 still being written\n")
-        assert "bytes of a process that was killed were recovered without a checksum" in err
+        assert "bytes of journals that no process closed were recovered without a checksum" in err
     assert tell("recover")[1:] == ("0 journals recovered, 0 still being written\n", "")
 
 
