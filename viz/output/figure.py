@@ -184,6 +184,7 @@ def compose(
     sql: str,
     rows: Sequence[Row],
     parameters: Mapping[str, Any],
+    finding: str | None = None,
     counts: Sequence[dict[str, Any]] = (),
     total: int | None = None,
     notes: Sequence[str] = (),
@@ -193,12 +194,13 @@ def compose(
     Args:
         chart: The command that draws it.
         title: Title that was asked for; an empty one draws no heading, for a paper whose caption says it.
-        default_title: Title otherwise.
+        default_title: What is drawn: the title where no finding is, else the first of the facts.
         facts: The parts of the subtitle.
         form: The picture.
         sql: The statement that gives `rows`.
         rows: The drawn rows.
         parameters: The chart's parameters, as JSON.
+        finding: What the picture shows, in one sentence: the title unless another was asked for, as far as it fits.
         counts: Counts of rows that were read, left out and drawn: each a name, then numbers.
         total: How many rows the drawn ones stand for, if they were downsampled.
         notes: Warnings.
@@ -208,9 +210,10 @@ def compose(
     """
     if not rows:
         raise NothingToShow("there is nothing to draw. See what the store holds with: bench list runs")
+    told = not title and _fits(finding, form)
     provenance = Provenance(
         chart=chart,
-        title=printable(title or default_title),
+        title=printable(title or (finding if told and finding else default_title)),
         sql=sql,
         parameters=dict(parameters),
         counts=list(counts),
@@ -218,7 +221,16 @@ def compose(
         total=len(rows) if total is None else total,
         data_sha256=sha256_of([list(row.values()) for row in rows]),
     )
-    return _figure(form, provenance, [printable(fact) for fact in facts], rows, notes, headed=title != "")
+    said = [printable(fact) for fact in ([default_title, *facts] if told else facts)]
+    return _figure(form, provenance, said, rows, notes, headed=title != "")
+
+
+def _fits(finding: str | None, form: Form) -> bool:
+    """Return whether a figure of the wanted size has room for all of a finding, which without its middle would be another."""
+    if not finding or not form.wanted_size:
+        return bool(finding)
+    title = printable(finding)
+    return " ".join(Heading.fitting(title, [], *form.wanted_size, least=form.least, wide=True).title) == title
 
 
 def _figure(
