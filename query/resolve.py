@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..warehouse.console.numbers import counted
@@ -11,6 +12,7 @@ from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.events import STATUSES
 from ..warehouse.log import EventLog
 from ..warehouse.schema import quote
+from ..warehouse.upkeep.healing import note
 from .run_paths import is_path, runs_of_path
 
 if TYPE_CHECKING:
@@ -94,7 +96,20 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
         raise UnknownName("run", name, known, where=str(warehouse.store), cure=cure)
     if (back or 0) >= len(runs):
         raise BenchError(f"no run {name!r}: {base} has {len(runs)}. List them with: bench list runs")
+    _note_future(base, runs[: (back or 0) + 1], rows)
     return runs[back or 0 :]
+
+
+def _note_future(name: str, meant: Sequence[str], rows: Iterable[RunNames]) -> None:
+    """Say that a wrong clock made a run the newest of its name."""
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()  # clocks may differ by hours
+    for run in rows:
+        named = name == run.day or run.run_id.startswith(name)
+        if run.run_id in meant and run.day is not None and run.day > tomorrow and not named:
+            note([
+                f"run {run.run_id} counts as the newest of {name!r} because it began in the future, on {run.day}: its clock was"
+                f" wrong. Take it out with: bench forget {run.run_id}"
+            ])  # fmt: skip
 
 
 def run_names(warehouse: "Warehouse", *, tagged: bool) -> list[RunNames]:

@@ -222,6 +222,23 @@ def test_a_day_or_a_tag_names_its_newest_run(name: str, expected: str) -> None:
         resolve_run(warehouse, "tag:weekly")
 
 
+def test_a_run_of_a_clock_that_was_ahead_is_told_where_it_counts_as_the_newest(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Also where ~1 goes back behind it, but neither where its id or its day names it, nor for hours between two machines."""
+    now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    began = {"1111-a": now, "2222-a": now + dt.timedelta(hours=12), "9999-a": now + dt.timedelta(days=365)}
+    warehouse = Builder().add(*(run(name, "ahead", started_at=at) for name, at in began.items()))
+    warehouse.store = Store.find("nowhere")
+
+    assert resolve_run(warehouse, "9999-a") == resolve_run(warehouse, began["9999-a"].date().isoformat()) == "9999-a"
+    assert capfd.readouterr().err == ""
+    assert resolve_run(warehouse, "ahead~1") == "2222-a"
+    told = capfd.readouterr().err
+    assert told.count("note: ") == 1 and "run 9999-a counts as the newest of 'ahead'" in told
+    assert "bench forget 9999-a" in told
+
+
 def test_a_whole_id_names_its_run() -> None:
     """Though it is short, or other ids begin with it."""
     warehouse = Builder().add(run("r1"), run("night-1"), run("night-10"))
