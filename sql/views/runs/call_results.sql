@@ -11,6 +11,7 @@
 -- n                  BIGINT   Calls.
 -- spread             DOUBLE   Standard deviation of the calls' values, as a fraction of their mean.
 -- peak_memory_bytes  DOUBLE   Highest of all calls.
+-- failures           DOUBLE   Failed calls or requests of all of them; NULL where none was counted.
 -- status             VARCHAR  How the case ended; a case that ended otherwise in some calls has a row for those.
 -- reason             VARCHAR  Why, in one line.
 WITH
@@ -32,7 +33,7 @@ pooled AS (
         list_avg(list_sort(list(mean))) AS mean, min(minimum) AS minimum, count(*) AS n,
         list_stddev_samp(list_sort(list(value))) AS stdev, list_avg(list_sort(list(value))) AS mean_value,
         list_stddev_samp(list_sort(list(ln(value)) FILTER (value > 0))) AS log_stdev,
-        max(peak_memory_bytes) AS peak_memory_bytes, min(reason) AS reason
+        max(peak_memory_bytes) AS peak_memory_bytes, sum(failures) AS failures, min(reason) AS reason
     FROM calls
     GROUP BY config, calls, case_id, metric, phase, unit, better, status
 ),
@@ -44,7 +45,7 @@ widths AS (
 SELECT
     run_id, own.config, own.case_id, axes.work_hash, {axes.axes},
     metric, phase, unit, better, own.calls, value, value / factor AS low, _finite(value * factor) AS high, mean, minimum, n,
-    CASE WHEN mean_value <> 0 THEN stdev / abs(mean_value) END AS spread, peak_memory_bytes, status, reason
+    CASE WHEN mean_value <> 0 THEN stdev / abs(mean_value) END AS spread, peak_memory_bytes, failures, status, reason
 FROM widths AS own
 JOIN newest_runs AS newest ON own.config = newest.config AND own.calls = newest.calls
 LEFT JOIN case_axes AS axes ON own.case_id = axes.case_id

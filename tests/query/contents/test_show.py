@@ -54,6 +54,20 @@ def test_a_case_is_one_row_with_its_doubt() -> None:
     )  # fmt: skip
 
 
+def test_failed_requests_are_counted_beside_the_status() -> None:
+    """A case that was measured is ok though some of its calls failed; where none did, there is no column."""
+    served, idle = case("served"), case("idle")
+    filled = Builder().add(run(), served, idle, *(timing(each, 1_000_000) for each in (served, idle)))
+    assert "failed" not in render(results(filled, ["run"]))[0]
+    filled.add(metric(served, "failed", 2.0, unit="count"), metric(idle, "failed", 0.0, unit="count"))
+    columns, rows, _ = render(results(filled, ["run"]))
+
+    assert [(row[columns.index("name")], row[columns.index("failed")]) for row in rows] == [
+        ("idle", None),
+        ("served", "2"),
+    ]
+
+
 def test_a_parameter_that_is_called_as_a_column_has_its_own() -> None:
     """Such as n, which is also the number of samples: the cases would look alike."""
     cases = [case("net", parameters={"n": n}) for n in (1, 2)]
