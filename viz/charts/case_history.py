@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from ...query.change.changepoints import LEAST_RUNS, change_points
 from ...query.change.levels import ChangePoint
 from ...query.pasteable_sql import list_literal
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, percent
+from ...warehouse.console.tables import shorten
 from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import Level
 from ..marks.run_axis import RunAxis, began, days_of
 from ..output.figure import Figure, compose
-from ..style.labels import CASE, common_values, distinguish, ordered
+from ..style.labels import CASE, common_values, distinguish, ordered, printable
 from ..style.units import choose_unit
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 NAME = "history"
 MOST_PANELS = 12
 LASTING = ("step", "drift")
+LastingChange = tuple[tuple[str, str], ChangePoint]  # with the case and the series of its line
+NAME_COLUMNS = 40  # of a case in the title
 NAMED = 3  # changes that the subtitle names
 
 
@@ -100,6 +103,7 @@ def draw(
         NAME,
         title=title,
         default_title=f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
+        finding=_finding(_lasting(changes), lines, axis),
         facts=[
             *common_values(drawn, ("config", "suite", "mode", "dtype", "device", "backend", "metric")),
             days_of(len(axis.names), drawn),
@@ -211,6 +215,35 @@ def _height(drift: ChangePoint, start: int, y: float) -> float:
     return y + slope * (drift.end - start)
 
 
+def _lasting(changes: Mapping[tuple[str, str], Sequence[ChangePoint]]) -> list[LastingChange]:
+    """Steps and drifts of all lines, the largest first."""
+    found = [(key, change) for key, found in changes.items() for change in found if change.kind in LASTING]
+    return sorted(found, key=lambda item: -abs(item[1].magnitude or 0))
+
+
+def _finding(
+    lasting: Sequence[LastingChange], lines: Mapping[tuple[str, str], Sequence[Row]], axis: RunAxis
+) -> str | None:
+    """The largest change, where it is a step: `latency of mlp: +12 % since 2026-05-03`; `at` where its line changed again."""
+    if not lasting or lasting[0][1].kind != "step" or not lasting[0][1].magnitude:
+        return None
+    key, change = lasting[0]
+    line = lines[key]
+    row, place = line[change.index], axis.places[line[change.index]["run_id"]]
+    of_row = row["metric"], row["name"]
+    if len({case for (case, _), own in lines.items() if (own[0]["metric"], own[0]["name"]) == of_row}) > 1:
+        return None  # several cases have that name
+    name = axis.names[place]
+    when = {"run [day]": str(row["began_at"])[:10], "run, the oldest first": f"run {name}"}.get(axis.title, name)
+    alone = len({whose for _, whose in lines}) == 1
+    is_last = all(other.index <= change.index for place, other in lasting if place == key)
+    return (
+        f"{row['metric']} of {shorten(printable(row['name']), NAME_COLUMNS)}{'' if alone else f' ({key[1]})'}:"
+        f" {'−' if change.magnitude < 0 else '+'}{percent(abs(change.magnitude))} {'since' if is_last else 'at'} {when}"
+        + (f", the largest of {counted(len(lasting), 'change')}" if len(lasting) > 1 else "")
+    )
+
+
 def _describe_changes(
     changes: Mapping[tuple[str, str], Sequence[ChangePoint]],
     lines: Mapping[tuple[str, str], Sequence[Row]],
@@ -219,9 +252,8 @@ def _describe_changes(
     several: bool,
 ) -> list[str]:
     """The changes in words, the largest first."""
-    lasting = [(key, change) for key, found in changes.items() for change in found if change.kind in LASTING]
+    lasting = _lasting(changes)
     kinds = Counter(change.kind for found in changes.values() for change in found)
-    lasting.sort(key=lambda item: -abs(item[1].magnitude or 0))
     alone = len({whose for _, whose in lines}) == 1  # then it is named above
     sentences = []
     for (case, whose), change in lasting[:NAMED]:

@@ -8,7 +8,7 @@ import click
 
 from ...query.tables import newest_runs
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
-from ...warehouse.console.numbers import amount, counted, ratio
+from ...warehouse.console.numbers import amount, counted, ratio, times
 from ...warehouse.errors import NothingToShow
 from ..data import USUAL, Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
 from ..marks.bars import Bar, Bars
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 TITLE = "Speedup over eager"
+MEANS = 3  # backends that the title has room for
+PANEL = ("run_id", "suite", "mode", "dtype", "device")
 
 
 def draw(
@@ -88,6 +90,7 @@ def draw(
         "speedups",
         title=title,
         default_title=TITLE,
+        finding=None if models else _finding(warehouse, condition, sum(count["failed"] for count in counts)),
         facts=_facts(rows, bars, counts, chosen, form.cut),
         form=form,
         sql=sql,
@@ -102,6 +105,30 @@ def draw(
 
 
 Chosen = dict[str, int | None]  # how many cases from the bottom and from the top; both None: all
+
+
+def _finding(warehouse: "Warehouse", condition: str, failed: int) -> str | None:
+    """The geometric means of a run's backends, as `bench speedups` has them, over the same cases; None where one may be 1."""
+    query = f"SELECT * FROM geomean_speedups(matched := {{}}) WHERE {condition} ORDER BY speedup DESC, backend"
+    rows = warehouse.dicts(query.format("false"))
+    if len(rows) > 1:
+        rows = warehouse.dicts(query.format("true"))
+    if not 1 <= len(rows) <= MEANS or len({tuple(row[axis] for axis in PANEL) for row in rows}) > 1:
+        return None
+    if any(row["n"] < 2 or (row["low"] is not None and row["low"] <= 1 <= row["high"]) for row in rows):
+        return None
+    first = rows[0]
+    whole = {row["n_total"] for row in rows}
+    covered = (
+        f"{first['n']:,} of {counted(max(whole), 'case')}"
+        if whole != {first["n"]}
+        else f"all {counted(first['n'], 'case')}"
+    )
+    if len(rows) == 1:
+        said = f"{first['backend']}: {times(first['speedup'])} geometric mean over {covered}"
+        return said + (f", {failed:,} failed" if failed else "")
+    each = ", ".join(f"{row['backend']} {times(row['speedup'])}" for row in rows)
+    return f"{each}: geometric means over {covered}"
 
 
 def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:

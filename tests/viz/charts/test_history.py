@@ -148,9 +148,22 @@ def test_a_step_is_marked_with_the_levels_beside_it() -> None:
         ("01-02", "01-09", 10), ("01-10", "01-17", 13),
     ]  # fmt: skip
     assert [row["from"] for row in levels[1]["data"]["values"]] == ["01-10"]
-    assert "1 change found" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert "1 change found" in " · ".join(figure.spec(False)["title"]["subtitle"])
     assert " · inductor · latency · 16 runs" in figure.spec(False)["title"]["subtitle"][0]
-    assert " · +30.0% at 01-10" in " ".join(figure.spec(False)["title"]["subtitle"])
+    assert " · +30.0% at 01-10" in " · ".join(figure.spec(False)["title"]["subtitle"])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "found"),
+    [
+        ([10.0] * 8 + [13.0] * 8, "latency of m: +30 % since 1970-01-10"),
+        ([10.0] * 8 + [15.0] * 8 + [12.0] * 8, "latency of m: +50 % at 1970-01-10, the largest of 2 changes"),
+        ([10.0] * 16, "History of m"),
+    ],
+)
+def test_the_title_is_the_largest_step(numbers: list[float], found: str) -> None:
+    """It has lasted since where nothing followed; a steady case has the title of any."""
+    assert draw(values(*numbers), models=["m"]).provenance.title == found
 
 
 def test_a_drift_is_a_line_and_a_step_on_its_way_divides_it() -> None:

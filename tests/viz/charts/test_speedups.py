@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from bench.viz.charts.speedups import draw
+from bench.viz.charts.speedups import TITLE, draw
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, case, outcome, run, timing
@@ -44,6 +44,34 @@ def test_one_sample_has_no_interval_and_says_so() -> None:
 
     assert fields(figure, "low", "high", "sure") == [(None, None, True)]
     assert "without whiskers: no interval is known (1)" in figure.spec(False)["title"]["subtitle"][-1]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "found"),
+    [
+        ([("a", FASTER), ("b", FASTER)], "inductor: 2.00x geometric mean over all 2 cases"),
+        ([("a", FASTER), ("b", FASTER), ("c", [])], "inductor: 2.00x geometric mean over 2 of 3 cases, 1 failed"),
+        ([("a", SLOWER), ("b", SLOWER)], "inductor: 0.50x geometric mean over all 2 cases"),
+        ([("a", SAME), ("b", SAME)], TITLE),
+        ([("a", FASTER)], TITLE),
+    ],
+)
+def test_the_title_is_the_geometric_mean(blocks: list[tuple[str, list[float]]], found: str) -> None:
+    """It is that of `geomean_speedups`; where its interval holds 1, or there is one case, the title is that of any."""
+    builder = models(*blocks)
+    builder.add(*(outcome(case(name, "main", backend="inductor"), "OOM") for name, ratios in blocks if not ratios))
+
+    assert draw(builder).provenance.title == found
+
+
+def test_means_of_several_backends_are_over_the_same_cases() -> None:
+    """A case that one of them lacks counts for none."""
+    builder = models(("a", FASTER), ("b", FASTER), ("c", FASTER))
+    for name in "ab":
+        one = case(name, "main", backend="tensorrt")
+        builder.add(one, outcome(one), *(timing(one, round(400_000 + k), block=k, process=0) for k in range(6)))
+
+    assert draw(builder).provenance.title.startswith("tensorrt 5.00x, inductor 2.00x: geometric means over 2 of ")
 
 
 def test_a_failed_case_stands_at_the_axis_with_its_status() -> None:
