@@ -24,6 +24,18 @@ def number_literal(value: float) -> str:
     return repr(value) if math.isfinite(value) else f"'{value}'::DOUBLE"
 
 
+def table_of(name: str, columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> str:
+    """A SELECT whose rows are these values, the numbers as DOUBLE."""
+    values = ",\n  ".join(f"({', '.join(map(_value_literal, row))})" for row in rows)
+    return f"SELECT * FROM (VALUES\n  {values}\n) AS {name}({', '.join(columns)})"
+
+
+def _value_literal(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return text_literal(value)
+    return "NULL::DOUBLE" if value is None else f"{float(value)!r}::DOUBLE"
+
+
 def equals(column: str, value: str | None) -> str:
     """A condition: the column has the value."""
     return f"{column} IS NULL" if value is None else f"{column} = {text_literal(value)}"

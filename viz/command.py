@@ -21,6 +21,7 @@ CHARTS = {
     "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
     "bisect": "What each commit changed, and the probability that it is the one that made it slower.",
     "distribution": "The samples of a case on several sides, with their medians.",
+    "flame": "Call paths of two sides, coloured by how much slower or faster they became.",
     "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
     "latency-vs-batch": "Model run time of steps of about the same number of tokens, over their requests.",
     "compile-time": "How long each backend took to compile each case.",

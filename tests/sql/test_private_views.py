@@ -1,5 +1,6 @@
 """The steps that other views read: each one alone, on rows of its own."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -715,3 +716,32 @@ def test_earlier_values(warehouse: Builder) -> None:
     ((x, xs, place),) = warehouse.rows("SELECT x, xs, place FROM _earlier_values(['r7'], 20)")
     assert [round(math.exp(value)) for value in (*xs, x)] == [*range(1000, 1008)]
     assert place == 8
+
+
+def test_trace_spans(warehouse: Builder) -> None:
+    """A span has its thread or device, and began on the clock of its trace; a timing without fields is none."""
+    warehouse.add(run("t", "t", source="torch-trace"))
+    places = [("cpu_op", {"ts": 1.5, "pid": 1, "tid": 2}), ("kernel", {"ts": 3, "args": {"device": 0}})]
+    for line, (suite, place) in enumerate(places, 1):
+        one = case(f"op{line}", "t", suite=suite)
+        warehouse.add(
+            one, timing(one, 7, line=line), metric(one, "fields", None, line=line, original_value=json.dumps(place))
+        )
+    bare = case("bare", "t", suite="cpu_op")
+    warehouse.add(bare, timing(bare, 7, line=3))
+
+    assert warehouse.rows("SELECT line, kind, name, ns, start, device, lane FROM _trace_spans(['t']) ORDER BY line") == [
+        (1, "cpu_op", "op1", 7, 1500, False, "1/2"), (2, "kernel", "op2", 7, 3000, True, "0"),
+    ]  # fmt: skip
+
+
+def test_stacks(warehouse: Builder) -> None:
+    """A path that a file has twice is one; counts that are none are left out."""
+    one, odd = case("main;f", "a"), case("main;g", "a")
+    warehouse.add(run("a", "a", source="folded-stacks"), one, odd)
+    warehouse.add(
+        metric(one, "samples", 3), metric(one, "samples", 4), metric(odd, "samples", 1), metric(one, "other", 9)
+    )
+    warehouse.add(*(metric(odd, "samples", value) for value in (None, math.nan, math.inf, -2.0)))
+
+    assert warehouse.rows("FROM _stacks(['a']) ORDER BY name") == [("a", "main;f", 7), ("a", "main;g", 1)]

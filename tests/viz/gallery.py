@@ -32,10 +32,18 @@ MODELS = {  # model -> ms of eager, and speedups by backend; None runs out of me
     "T5_small": (54.0, 1.71, None), "mobilenet_v2": (11.0, 1.38, 1.66), "squeezenet": (6.2, 1.12, 0.97),
     "nvidia_deeprecommender": (9.8, 1.01, 1.20),
 }  # fmt: skip
+STACKS = {  # call path -> samples
+    "load;read_rows;decompress": 310, "load;read_rows;parse": 190, "load;shuffle": 60, "train;forward;attention;softmax": 240,
+    "train;forward;attention;matmul": 620, "train;forward;mlp;linear": 540, "train;forward;mlp;gelu": 110,
+    "train;backward;matmul": 980, "train;optimizer;step;foreach_add": 150, "train;optimizer;zero_grad": 45,
+    "evaluate;forward": 130,
+}  # fmt: skip
+SLOWER = {"train;forward;mlp;gelu": 430, "train;forward;mlp;gelu;to_float64": 95, "load;read_rows;decompress": 160}
 COMMANDS = {  # the command of each picture
     "bisect": "bisect",
     "compile-time": "compile-time --backends inductor",
     "distribution": "distribution main my-branch --models resnet50 --backends inductor",
+    "flame": "flame py-spy-main py-spy-my-branch",
     "history": "history --suites torchbench --configs main",
     "latency-vs-batch": "latency-vs-batch --configs server-A --targets 64 256 1024",
     "memory-lines": "memory-lines",
@@ -64,6 +72,7 @@ def warehouse() -> Warehouse:
     for config, night in nights:
         builder.add(*_night(generator, config, night))
     _servers(builder)
+    builder.add(*_stacks("main", STACKS), *_stacks("my-branch", {**STACKS, **SLOWER}))
     builder.add(*_sizes(generator), *_program(), *search(random.Random(7), "bisect", "work"))
     serving.add_benchmarks(builder, ("engine-A", "engine-B"), first_day=30_000)
     return builder
@@ -161,6 +170,14 @@ def _sizes(generator: random.Random) -> Iterator[Event]:
                 if not large:
                     each = (2 + cost * batch_size * length / 90 + (length / 400) ** 2) * MS
                     yield from (timing(one, round(each * math.exp(generator.gauss(0, 0.03)))) for _ in range(9))
+
+
+def _stacks(config: str, stacks: dict[str, int]) -> Iterator[Event]:
+    """A profile of a training script: on the branch GELU is slower, and reading is faster."""
+    yield run(config := f"py-spy-{config}", config, source="folded-stacks", started_at=3 * DAY_US)
+    for stack, count in stacks.items():
+        one = case(f"main;{stack}", config)
+        yield from (one, outcome(one), metric(one, "samples", count, unit="count", better="lower"))
 
 
 def _program() -> Iterator[Event]:

@@ -160,6 +160,22 @@ def failed() -> Builder:
     return builder
 
 
+def stacks(
+    names: Sequence[str] = ("load", "train", "decode"), *, deep: int = 2, outlier: int = 1, values: Sequence[float | None] = ()
+) -> Builder:  # fmt: skip
+    """Folded stacks of two sides: each name is called by main and calls itself; the candidate lacks one and has another."""
+    builder = Builder()
+    for side in range(2):
+        run_id = f"run-0-{side}"
+        builder.add(run(run_id, f"side-{side}", source="folded-stacks", started_at=DAY_US))
+        taken = [(";".join(["main", *[name] * deep]), 100 + 20 * k * side * outlier) for k, name in enumerate(names)]
+        taken += [(f"main;{names[0]}", 25 + 15 * side), (f"main;{('gone', 'new')[side]}", 30)]
+        for name, value in [*taken, *((f"main;odd{k}", value) for k, value in enumerate(values))]:
+            one = case(name, run_id)
+            builder.add(one, outcome(one), metric(one, "samples", value, unit="count", better="lower"))
+    return builder
+
+
 MAKERS: dict[str, Callable[[], Builder]] = {
     "few": results,
     "one": lambda: results(("only",), ("mlp",), ("inductor",), runs=2, blocks=1),
@@ -179,14 +195,23 @@ MAKERS: dict[str, Callable[[], Builder]] = {
     "serving-nasty": lambda: benchmarks(requests=3, runs=2),
     "serving-failed": failed,
     "serving-none": lambda: Builder().add(run("r", "nothing")),
+    "stacks-few": stacks,
+    "stacks-one": lambda: stacks(("only",)),
+    "stacks-many": lambda: stacks([f"config-{i}" for i in range(12)], deep=90),
+    "stacks-outlier": lambda: stacks(outlier=10_000),
+    "stacks-long": lambda: stacks(("基线 配置", LONG)),
+    "stacks-hostile": lambda: stacks(HOSTILE),
+    "stacks-nasty": lambda: stacks(values=(None, math.nan, math.inf, 0.0, -5.0)),
+    "stacks-failed": failed,
+    "stacks-none": lambda: Builder().add(run("r", "nothing")),
 }
-SERVING = {"pareto", "slo-curve"}  # charts of serving benchmarks, which have stores of their own
+OWN = {"flame": "stacks-", "pareto": "serving-", "slo-curve": "serving-"}  # charts that have stores of their own
 STATES = ("few", "one", "many", "outlier", "long", "hostile")
 
 
 def state_of(chart: str, name: str) -> Warehouse:
     """The state that a chart is tried on."""
-    return state(f"serving-{name}" if chart in SERVING else name)
+    return state(OWN.get(chart, "") + name)
 
 
 @functools.cache

@@ -28,6 +28,7 @@ from .stores import STATES, state_of
 GOLDEN = Path(__file__).parent / "golden"
 ARGUMENTS: dict[str, dict[str, Any]] = {  # what a chart must be told to draw any store
     "distribution": {"sides": ["run-0-0", "run-0-1"]},
+    "flame": {"base": "run-0-0", "candidate": "run-0-1"},
     "movers": {"base": "run-0-0", "candidate": "run-0-1"},
     "query": {
         "query": "SELECT name, backend, min(median) AS fastest_ns FROM cells WHERE metric = 'latency' GROUP BY ALL ORDER BY ALL",

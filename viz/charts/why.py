@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from ...query.comparison.sides import find_sides
-from ...query.pasteable_sql import text_literal
+from ...query.pasteable_sql import table_of
 from ...query.why.parts import Decomposition, DifferencePart, folded, readable, together
 from ...query.why.why import why
 from ...warehouse.console.declared import Option
@@ -96,19 +96,12 @@ def _statement(found: Decomposition) -> str:
     if len(parts) > MOST:
         parts = [*parts[: MOST - 1], together(parts[MOST - 1 :])]
     drawn = [*parts, found.unattributed, found.whole]
-    values = ",\n  ".join(f"({', '.join(map(_literal, _named(part)))})" for part in drawn)
-    return f"SELECT * FROM (VALUES\n  {values}\n) AS parts({', '.join(COLUMNS)})"
+    return table_of("parts", COLUMNS, map(_named, drawn))
 
 
 def _named(part: DifferencePart) -> tuple[str | float | None, ...]:
     place = f" ({part.file}:{part.line})" if part.file else ""
     return (part.name + place, part.base, part.candidate, part.difference, part.low, part.high)
-
-
-def _literal(value: str | float | None) -> str:
-    if isinstance(value, str):
-        return text_literal(value)
-    return "NULL::DOUBLE" if value is None else f"{float(value)!r}::DOUBLE"
 
 
 def _waterfall(rows: list[Row], unit: str) -> Iterator[Bar]:

@@ -14,30 +14,7 @@
 -- total_ns  BIGINT   Durations of all of them, with what they call or overlap.
 -- launches  BIGINT   Kinds of grid and block, or of shapes of inputs, that it has.
 WITH
-fields AS (
-    SELECT
-        run_id, source_id, line, case_id,
-        json_extract_string(
-            CASE WHEN json_valid(original_value) THEN original_value END,
-            ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']
-        ) AS field
-    FROM metrics
-    WHERE metric = 'fields' AND list_contains(runs::VARCHAR[], run_id)
-),
-spans AS (
-    SELECT
-        timed.run_id, timed.line, suite AS kind, _part_name(name) AS name, timed.case_id, duration_ns::BIGINT AS ns,
-        coalesce(TRY_CAST(TRY_CAST(field[1] AS DECIMAL(24, 3)) * 1000 AS BIGINT), TRY_CAST(field[2] AS BIGINT)) AS start,
-        suite IN ('kernel', 'gpu_memcpy', 'gpu_memset') AS device,
-        CASE
-            WHEN suite IN ('kernel', 'gpu_memcpy', 'gpu_memset') THEN coalesce(field[6], field[7], '')
-            ELSE concat_ws('/', field[3], field[4], field[5])
-        END AS lane
-    FROM timings AS timed
-    JOIN fields ON timed.run_id = fields.run_id AND timed.source_id IS NOT DISTINCT FROM fields.source_id AND timed.line = fields.line
-    JOIN cases ON timed.run_id = cases.run_id AND timed.case_id = cases.case_id
-    WHERE list_contains(runs::VARCHAR[], timed.run_id) AND duration_ns >= 0 AND duration_ns < 2::BIGINT ** 60
-),
+spans AS (FROM _trace_spans(runs)),
 lanes AS (  -- whole numbers are sorted in a fraction of the time of texts
     SELECT run_id, lane, row_number() OVER () AS number FROM (SELECT DISTINCT run_id, lane FROM spans)
 ),

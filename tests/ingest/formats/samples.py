@@ -186,6 +186,11 @@ WRK = """Running 30s test @ http://127.0.0.1:8080/index.html
 Requests/sec: 748868.53
 Transfer/sec:    606.33MB
 """
+sample(
+    "folded-stacks",
+    "main (a.py:3);load (a.py:9);read 40\nmain (a.py:3);train (b.py:7) 200\nmain (a.py:3) 2\n",
+    name="stacks.txt",
+)
 sample("wrk", WRK, name="wrk.txt")
 FIO = {
     "fio version": "fio-3.28", "timestamp": 1714979289, "timestamp_ms": 1714979289500, "time": "Mon May  6", "global options": {"ioengine": "libaio"},
