@@ -1,6 +1,7 @@
 """Forms alone: lines on each other, what has no room, panels in a grid, and what a subtitle says of names."""
 
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,16 +152,45 @@ def bars(*found: Bar, **options: Any) -> Bars:
 
 
 def test_neighbours_that_failed_alike_share_a_note_where_each_has_no_room() -> None:
-    """Notes on each other could not be read. One of another kind, or beyond a bar, stays its own."""
+    """Notes on each other could not be read; one says all of a row."""
     one = bars(
         Bar(row="m", series="a", value=2.0, note="wrong"), Bar(row="m", series="b", value=None, note="OOM"),
         Bar(row="m", series="c", value=None, note="OOM"), Bar(row="n", series="a", value=None, note="OOM"),
         Bar(row="n", series="b", value=None, note="timeout"), Bar(row="n", series="c", value=None, note="OOM"),
     )  # fmt: skip
 
-    assert one.fields["shared"] == ["wrong", "", "OOM ×2", "OOM", "timeout", "OOM"]
+    assert one.fields["shared"] == ["", "wrong, OOM ×2", "", "", "OOM ×2, timeout", ""]
     shown = {high: one.spec(False, (6.0, high), 60.0)["layer"][-1]["encoding"]["text"]["field"] for high in (4.0, 1.6)}
     assert shown == {4.0: "note", 1.6: "shared"}
+
+
+@pytest.mark.parametrize("high", [4.0, 1.6])
+@pytest.mark.parametrize("values", [(2.0, 3.0, None), (0.5, 0.2, None), (1.1, None, 1.02)])
+def test_no_note_lies_over_a_bar(values: tuple[float | None, ...], high: float) -> None:
+    """It begins beyond all bars and intervals of its row, of all rows where it is higher than one, and ends within the plot."""
+    form = bars(
+        *(
+            Bar(
+                row=row, series=series, value=value, low=value and value * 0.9, high=value and value * 1.1,
+                note="" if value == 2 else "fail_to_run",
+            )
+            for row, factor in (("m", 1.0), ("n", 1.2), ("o", 0.9))
+            for series, value in zip("abc", (value and value * factor for value in values), strict=True)
+        ),
+        wanted_size=(6.0, high),
+    )  # fmt: skip
+    drawn, note = form.fields, form.spec(False, (6.0, high), 60.0)["layer"][-1]
+    place, text = note["encoding"]["x"], drawn[note["encoding"]["text"]["field"]]
+    sign, width = (1 if note["mark"]["align"] == "left" else -1), form._plot_area((6.0, high), 60.0).width
+    per_point = math.log(form.domain[1] / form.domain[0]) / width
+
+    for row, at, said in zip(drawn["row"], drawn["at"], text, strict=True):
+        same = [k for k, other in enumerate(drawn["row"]) if other == row or "datum" in place]
+        ends = [drawn[end][k] for k in same for end in ("value", "low", "high") if drawn[end][k] is not None]
+        begins = math.log(place.get("datum", at)) * sign
+        assert all(begins >= math.log(end) * sign for end in (1.0, *ends))
+        room = (math.log(form.domain[sign > 0]) * sign - begins) / per_point
+        assert not said or ems(said) * note["mark"]["fontSize"] + 4 <= room
 
 
 def test_rows_of_their_own_share_a_note_too() -> None:

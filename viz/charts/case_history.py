@@ -225,9 +225,11 @@ def _finding(
     lasting: Sequence[LastingChange], lines: Mapping[tuple[str, str], Sequence[Row]], axis: RunAxis
 ) -> str | None:
     """The largest change, where it is a step: `latency of mlp: +12 % since 2026-05-03`; `at` where its line changed again."""
-    if not lasting or lasting[0][1].kind != "step" or not lasting[0][1].magnitude:
+    if not lasting:
         return None
     key, change = lasting[0]
+    if change.kind != "step" or not change.magnitude:
+        return None
     line = lines[key]
     row, place = line[change.index], axis.places[line[change.index]["run_id"]]
     of_row = row["metric"], row["name"]

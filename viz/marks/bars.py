@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from ...warehouse.console.tables import shorten, width
 from ..style import theme
 from ..style.interaction import Tip, fade_others, params, tooltip
-from ..style.labels import printable
+from ..style.labels import ems, printable
 from ..style.plot_area import PlotArea, brief_rows, row_labels
 from ..style.terminal import coloured, pad
 from ..style.units import DisplayUnit, extent, format_number, log_ticks
@@ -23,6 +24,7 @@ _FRAME = 1.15  # inches of title and axis
 _ABREAST = 6  # series that colour tells apart in one row
 _WHISKER = 4.0  # points: the ends of an interval, lower where rows are
 _NOTED = 5.0  # points of a bar's height, below which notes would stand on each other
+_NOTES, _BEYOND = 0.5, 8.0  # share of the width that notes have at most; points about them
 _GAP = 0.25  # between rows, of the distance from one to the next
 _GREY = "#7d858e"
 
@@ -90,6 +92,11 @@ class Bars:
         """Bars that a row has room for: one for each series, if any row has two."""
         return len(self._series) if len(self.rows) < len(self.bars) else 1
 
+    @property
+    def _slots(self) -> int:
+        """Places of bars, and between rows."""
+        return math.ceil(len(self.rows) * self._abreast / (1 - _GAP))
+
     @cached_property
     def rows(self) -> dict[str, str]:
         """Label of each row, by name, from top to bottom."""
@@ -105,17 +112,25 @@ class Bars:
         return 1.0 if self.ratio else 0.0
 
     @cached_property
-    def domain(self) -> tuple[float, float]:
-        """Ends of the axis: all bars, and as much of their intervals as keeps the bars visible."""
+    def _span(self) -> tuple[float, float]:
+        """All bars, and as much of their intervals as keeps the bars visible."""
         values = [v for bar in self.bars for v in map(self._shown, (bar.value, bar.start)) if v is not None]
         ends = [v for bar in self.bars for v in map(self._shown, (bar.low, bar.high)) if v is not None]
-        low, high = extent([*values, self.base], ends, zero=not self.ratio, log=self.ratio)
-        if any(bar.note and bar.value is not None for bar in self.bars):  # which stands beyond the bar
-            room = 0.14 * (math.log(high / low) if self.ratio else high - low)
-            if self._rightwards(low, high):
-                return low, high * math.exp(room) if self.ratio else high + room
-            return low / math.exp(room) if self.ratio else low - room, high
-        return low, high
+        return extent([*values, self.base], ends, zero=not self.ratio, log=self.ratio)
+
+    @cached_property
+    def domain(self) -> tuple[float, float]:
+        """Ends of the axis: all bars, and room for the notes beyond them."""
+        low, high = self._span
+        area = self._plot_area(self.wanted_size or self.size, 0)
+        longest = max(map(ems, (*self._notes, *self._shared_notes)), default=0.0)
+        if not longest:
+            return low, high
+        share = min(_NOTES, (_BEYOND + longest * area.letters(theme.NOTE, self._slots)) / area.width)
+        room = share / (1 - share) * (math.log(high / low) if self.ratio else high - low)
+        if self._rightwards(low, high):
+            return low, high * math.exp(room) if self.ratio else high + room
+        return low / math.exp(room) if self.ratio else low - room, high
 
     def _rightwards(self, low: float, high: float) -> bool:
         """Return whether there is more room to the right of the base, where notes are then placed."""
@@ -124,7 +139,7 @@ class Bars:
     @property
     def cut(self) -> int:
         """The number of intervals that extend beyond the axis."""
-        low, high = self.domain
+        low, high = self._span
         return sum((self._shown(b.low) or low) < low or (self._shown(b.high) or high) > high for b in self.bars)
 
     def _shown(self, value: float | None) -> float | None:
@@ -155,11 +170,15 @@ class Bars:
     @cached_property
     def fields(self) -> dict[str, list[Any]]:
         """One entry a bar."""
-        low, high = self.domain
+        low, high = self._span
         spans = [(self._shown(bar.low), self._shown(bar.high)) for bar in self.bars]
         ends = [(max(a, low), min(b, high)) if a is not None and b is not None else (None, None) for a, b in spans]
         values = [self._shown(bar.value) for bar in self.bars]
         outer = max if self._rightwards(low, high) else min
+        ends_of_rows: dict[str, float] = {}
+        for bar, value, span in zip(self.bars, values, ends, strict=True):
+            reached = (ends_of_rows.get(self._row(bar), self.base), value, *span)
+            ends_of_rows[self._row(bar)] = outer(x for x in reached if x is not None)
         return {
             "row": [self.rows[self._row(bar)] for bar in self.bars],
             "series": [self.legend.labels[bar.series] for bar in self.bars],
@@ -170,34 +189,38 @@ class Bars:
             "low_end": [a if a == shown else None for (a, _), (shown, _) in zip(ends, spans, strict=True)],
             "high_end": [b if b == shown else None for (_, b), (_, shown) in zip(ends, spans, strict=True)],
             "sure": [bar.sure for bar in self.bars],
-            "note": [printable(bar.note) for bar in self.bars],
-            "shared": self._shared_notes(),
-            "at": [
-                outer(x for x in (self.base, value, *span) if x is not None)
-                for value, span in zip(values, ends, strict=True)
-            ],
+            "note": self._notes,
+            "shared": self._shared_notes,
+            "at": [ends_of_rows[self._row(bar)] for bar in self.bars],
             "name": [printable(bar.row) for bar in self.bars],
             "whose": [printable(bar.series) for bar in self.bars],
             "said": [bar.text or bar.note for bar in self.bars],
             **{f"t{i}": [bar.tips[i] for bar in self.bars] for i in range(len(self.tips))},
         }
 
+    @cached_property
+    def _notes(self) -> list[str]:
+        return [printable(bar.note) for bar in self.bars]
+
+    @cached_property
     def _shared_notes(self) -> list[str]:
-        """The note of each bar; of neighbours without a value that have the same note, the middle one says it for all."""
+        """The note of each bar; the middle one says those of its row, or of neighbours without a value that have the same."""
         rows, series = {name: place for place, name in enumerate(self.rows)}, self._series
         places = [(rows[self._row(bar)], series.index(bar.series)) for bar in self.bars]
-        notes = [printable(bar.note) for bar in self.bars]
+        notes = [*self._notes]
 
         def alike(i: int) -> tuple[object, ...]:
-            bar, row = self.bars[i], places[i][0]
-            return (bar.note, row if self._abreast > 1 else None) if bar.note and bar.value is None else (i,)
+            if self._abreast > 1:
+                return (places[i][0],)
+            return (notes[i],) if notes[i] and self.bars[i].value is None else (i,)
 
-        for _, group in itertools.groupby(sorted(range(len(notes)), key=places.__getitem__), key=alike):
-            members = list(group)
-            if len(members) > 1:
-                note = f"{notes[members[0]]} ×{len(members)}"
-                for place in members:
-                    notes[place] = note if place == members[len(members) // 2] else ""
+        noted = (i for i in sorted(range(len(notes)), key=places.__getitem__) if notes[i] or self._abreast == 1)
+        groups = [list(group) for _, group in itertools.groupby(noted, key=alike)]
+        for members in groups:
+            counts = Counter(notes[place] for place in members)
+            said = ", ".join(note if count == 1 else f"{note} ×{count}" for note, count in counts.items())
+            for place in members:
+                notes[place] = said if place == members[len(members) // 2] else ""
         return notes
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
@@ -216,11 +239,11 @@ class Bars:
             colour["legend"] = None
         right = self._rightwards(low, high)
         note: dict[str, Any] = {"align": "left" if right else "right", "dx": 4 if right else -4, "color": theme.FAILED}
-        slots = math.ceil(len(self.rows) * self._abreast / (1 - _GAP))
-        slot = area.height / slots
+        slot = area.height / self._slots
         crowded = slot < _NOTED and not interactive
+        at_end = {**x, "datum": self._span[right]}  # beyond all bars: notes are then higher than their rows
         if not interactive:
-            note |= {"fontSize": area.letters(theme.NOTE, slots)}
+            note |= {"fontSize": area.letters(theme.NOTE, self._slots)}
         whisker = 6 if interactive else round(min(_WHISKER, slot), 2)
         thin = {"strokeWidth": round(slot / 4, 2)} if slot < _WHISKER and not interactive else {}
         bar = {
@@ -240,7 +263,10 @@ class Bars:
             ),
             {
                 "mark": {"type": "text", **note},
-                "encoding": {"x": {**x, "field": "at"}, "text": {"field": "shared" if crowded else "note", "type": "nominal"}},
+                "encoding": {
+                    "x": at_end if crowded else {**x, "field": "at"},
+                    "text": {"field": "shared" if crowded else "note", "type": "nominal"},
+                },
             },
         ]  # fmt: skip
         rows = self._rows_encoding({} if interactive else area.names(len(self.rows)))
@@ -313,7 +339,7 @@ class Bars:
         return printable(" ".join(part for part in (bar.text, bar.note) if part))
 
     def _place(self, value: float, across: int) -> int:
-        low, high = (math.log(end) for end in self.domain) if self.ratio else self.domain
+        low, high = (math.log(end) for end in self._span) if self.ratio else self._span
         at = (math.log(value) if self.ratio else value) - low
         return min(across - 1, max(0, round(at / (high - low) * (across - 1))))
 
@@ -334,7 +360,7 @@ class Bars:
 
     def _ruler(self, across: int) -> str:
         """The numbers of the axis, as many as there is room for."""
-        low, high = self.domain
+        low, high = self._span
         ticks = [1.0, *log_ticks(low, high)] if self.ratio else [0.0, high / 2, high]
         cells, taken = [" "] * (across + 8), -1
         for tick in sorted(ticks):
