@@ -262,6 +262,31 @@ def test_a_random_model_that_differs_says_how_to_compare_it(monkeypatch: pytest.
     assert "random" not in judged(draws)
 
 
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_random_numbers_of_float64_excuse_no_backend(deterministic: bool) -> None:
+    """It draws others than float32 does, so eager was as far from it as any backend, and each passed."""
+    p = program(target=f"{Scales.__module__}:Scales", knobs={"deterministic": True} if deterministic else {})
+    eager = p.keep(p.prepare("eager")())
+    p.trust(eager)
+
+    other = p.agree(eager, {place: x.roll(1) for place, x in eager.items()})
+
+    assert other.judged == "fail_accuracy"
+    assert "by cosine, as float64 draws random numbers of its own" in other.what
+    assert p.agree(eager, eager).equal
+
+
+class Scales(torch.nn.Module):  # type: ignore[misc,name-defined]
+    """It scales its input by random numbers."""
+
+    def forward(self, x: Any) -> Any:
+        return x * torch.rand_like(x)
+
+    @staticmethod
+    def get_example_inputs() -> Any:
+        return torch.ones(8, 64)
+
+
 class Draws(torch.nn.Module):  # type: ignore[misc,name-defined]
     """It drops half of its input."""
 
