@@ -107,7 +107,8 @@ def read_run(warehouse: "Warehouse", run_id: str, left: Omitted, *, places: Coll
     """
     facts = _rows(warehouse, "run_details", run_id)[0]
     cases: dict[str, ExportedCase] = {}
-    for row in _rows(warehouse, "case_outcomes", run_id, order="name, case_id, kind"):
+    order = "name, natural_order(parameters::VARCHAR), case_id, kind"
+    for row in _rows(warehouse, "case_outcomes", run_id, order=order):
         judged = row["kind"] == "performance"
         left.add("judgements of accuracy", not judged)
         if judged or row["case_id"] not in cases:

@@ -191,6 +191,16 @@ def test_hyperfine_has_commands_as_they_ran() -> None:
     assert left == ["2 samples of user_time, of which there is the mean"]
 
 
+def test_cases_of_a_name_come_in_the_order_of_their_parameters() -> None:
+    """As numbers, not as the hashes of their cases, since what reads a sweep draws it in the order of the file."""
+    cases = [case("sleep {n}", suite="command", parameters={"n": n}) for n in (100, 2, 30, 1, 10)]
+    built = warehouse(*(event for each in cases for event in (each, *latencies(each, 1000))))
+
+    results = written("hyperfine", built)[0]["results"]
+
+    assert [x["parameters"]["n"] for x in results] == ["1", "2", "10", "30", "100"]
+
+
 def test_github_action_benchmark_draws_it() -> None:
     """An entry a run, in order of time; a tool a direction; what its page reads of a commit is there."""
     b = case("b")
