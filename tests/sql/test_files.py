@@ -20,6 +20,7 @@ ARGUMENTS = {
     "_runs_before": "'main-8'", "_flagged_numbers": "0.95, 120, 0.9", "_coverage_losses": "['main-8']",
     "_judged_cases": "['main-8', 'main-7'], 20, 0.03, 0.05", "series_levels": "['main-8', 'main-7']",
     "step_bins": "['steps-A']", "trace_parts": "['trace-1', 'trace-2']", "trace_part_sides": "['trace-1'], ['trace-2']",
+    "_stacks": "['trace-1', 'trace-2']", "_trace_spans": "['trace-1', 'trace-2']",
     "recent_steps": "['main-8', 'main-7']", "_earlier_values": "['main-8', 'main-7'], 20",
 }  # fmt: skip
 SIDES = "['main-6', 'main-5'], ['fuse-6', 'fuse-7']"  # of what compares
