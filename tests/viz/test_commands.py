@@ -101,7 +101,9 @@ def test_without_a_file_the_chart_is_text_without_colour(store: Path) -> None:
     assert "model run [ms]" in picture
     assert "scheduled tokens per step" in picture
     assert "o A  40 steps" in picture
-    assert "120 lines read · 40 trimmed · 80 steps drawn" in picture
+    assert all(
+        fact in picture for fact in ("120 lines read", "40 trimmed", "80 steps drawn")
+    )  # the line breaks where it must
     assert "\x1b" not in picture
 
 
