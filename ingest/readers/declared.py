@@ -82,9 +82,8 @@ class Declared(JsonFormat):
     holds: ClassVar[type | tuple[type, ...]] = (Object, list)
     # the list of records in the document, such as `files[].benchmarks`; without it the document is the list, or the only record
     records: ClassVar[str] = ""
-    inherited: ClassVar[
-        Mapping[str, tuple[str, ...]]
-    ] = {}  # field of a record -> paths above it, of which the first says it
+    # field of a record -> paths above it, of which the first says it
+    inherited: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     omitted: ClassVar[tuple[str, ...]] = ()  # fields that say again what others do
     about: ClassVar[Mapping[str, str]] = {}  # column of runs or environments, or a tag -> path in the document
     names: ClassVar[tuple[str, ...]] = ()  # the first of these that is there names the case; else the file does

@@ -3,6 +3,8 @@
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from ..command_words import without_options
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -49,14 +51,4 @@ def measuring_words(words: "Sequence[str]") -> list[str] | None:
     own = list(words[words.index("measure") :])
     if len(own) < 3 or own[1] not in MEASURES:
         return None
-    kept, skip = own[:2], 0
-    for place, word in enumerate(own[2:], start=2):
-        if word == "--":
-            return [*kept, *own[place:]]
-        if skip:
-            skip -= 1
-        elif word.partition("=")[0] in DROPPED:
-            skip = 0 if "=" in word else DROPPED[word]
-        else:
-            kept.append(word)
-    return kept
+    return [*own[:2], *without_options(own[2:], DROPPED)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import sql
 from ...sql.rules import FDR
+from ...warehouse.console.numbers import is_time_or_rate
 from ...warehouse.errors import UnknownName
 from ..ask import Answer, ask
 from ..axes import AXES
@@ -295,7 +296,7 @@ def _verdict(change: ChangePoint, labels: Row, low: float | None, high: float | 
     if change.kind == "two levels" or (low is not None and high is not None and low <= 0 <= high):
         return "UNSURE"
     better = (change.after > change.before) == (labels["better"] == "higher")
-    if labels["unit"] == "ns" or str(labels["unit"]).endswith("/s"):
+    if is_time_or_rate(labels["unit"]):
         return "FASTER" if better else "SLOWER"
     return "BETTER" if better else "WORSE"
 

@@ -59,9 +59,8 @@ class Levels:
         sizes = np.diff([0, *(first for first, _ in self.boundaries), len(self.x)]).tolist()
         self.away = self.x - fitted(self.clipped, self.boundaries)
         self.near = np.clip(self.away, -CLIP * self.noise, CLIP * self.noise)
-        self._heights_of: tuple[tuple[Change, ...], tuple[Change, ...]] | None = (
-            None  # boundaries and excursions with these heights
-        )
+        # boundaries and excursions with these heights
+        self._heights_of: tuple[tuple[Change, ...], tuple[Change, ...]] | None = None
         self._known_heights: list[float] = []
         self.freedom = sum(max(0.0, size - spread_out(size, self.rho)) for size in sizes)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import sql
 from ...sql.rules import FDR, WINDOW
+from ...warehouse.console.numbers import is_time_or_rate
 from ...warehouse.errors import Exit, UnknownName
 from ..filters import Filter, build_filter
 from . import environments
@@ -220,13 +221,8 @@ def exit_code(comparison: Comparison, *, likely: bool = False) -> Exit:
 
 def leaves_times_open(comparison: Comparison) -> bool:
     """Return whether both sides measured times or rates, and none of these is settled, whatever else is."""
-    verdicts = {row["verdict"] for row in [*comparison.rows, *comparison.shifts] if _is_time_or_rate(row)}
+    verdicts = {row["verdict"] for row in [*comparison.rows, *comparison.shifts] if is_time_or_rate(row["unit"])}
     return "UNSURE" in verdicts and verdicts.isdisjoint(SETTLED)
-
-
-def _is_time_or_rate(row: Row) -> bool:
-    unit = row["unit"] or ""
-    return bool(unit == "ns" or unit.endswith("/s"))
 
 
 def _is_step(row: Row) -> bool:

@@ -103,15 +103,12 @@ def describe_lone_cases(rows: Sequence[Mapping[str, Any]], base: str, candidate:
     sides = [{row["case_id"]: row for row in rows if row["verdict"] == verdict} for verdict in ("REMOVED", "ADDED")]
     if any(len(side) != 1 for side in sides) or any(row["verdict"] not in ("REMOVED", "ADDED") for row in rows):
         return []
-    cases = [next(iter(side.values())) for side in sides]
-    axes = sorted(WORK_AXES, key=lambda axis: axis != "name")
-    axis = next(
-        (axis for axis in axes if None not in (pair := [case[axis] for case in cases]) and pair[0] != pair[1]), None
-    )
-    if axis is None:
+    (first,), (second,) = (side.values() for side in sides)
+    apart = [axis for axis in WORK_AXES if None not in (first[axis], second[axis]) and first[axis] != second[axis]]
+    if not apart:
         return []
-    values = [str(case[axis]) for case in cases]
-    words = ["bench", "compare", *values, "--by", axis, "--runs", base, candidate]
+    axis = "name" if "name" in apart else apart[0]
+    words = ["bench", "compare", str(first[axis]), str(second[axis]), "--by", axis, "--runs", base, candidate]
     return [f"each side has a case of its own; to compare the two: {shlex.join(words)}"]
 
 

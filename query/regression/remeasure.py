@@ -4,11 +4,12 @@ import itertools
 import json
 import shlex
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse import environment
 from ...warehouse.errors import BenchError, Exit
+from ..command_words import without_options
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -70,23 +71,13 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     return [*command, *_settings(words, settings), *_option("--config", [config]), "--store", str(warehouse.store.root)]
 
 
-def _without_store(words: Iterable[str]) -> Iterator[str]:
-    """Options without `--store`, which is given anew."""
-    each = iter(words)
-    for word in each:
-        if word == "--store":
-            next(each, None)
-        elif not word.startswith("--store="):
-            yield word
-
-
 def _same_words(words: Sequence[str], config: str, store: str) -> list[str] | None:
     """The recorded command of `bench measure command|function` or of pytest, with its config and store; None of any other."""
     for place, (word, following) in enumerate(itertools.pairwise(words)):
         if word == "measure" and following in ("command", "function"):
             own = list(itertools.takewhile(lambda word: word != "--", words))
             named = [] if "--config" in own else ["--config", config]
-            rest = [*_without_store(own[place + 2 :]), *words[len(own) :]]
+            rest = without_options(words[place + 2 :], {"--store": 1})
             return ["bench", "measure", following, *named, "--store", store, *rest]
     for place, word in enumerate(words):
         if word.rpartition("/")[2] in ("pytest", "py.test"):

@@ -5,10 +5,11 @@ The runs have a config and a tag of their own, so that they are no repeats of th
 
 import itertools
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError
+from ..command_words import MANY, without_options
 from ..comparison.sides import Side
 from ..resolve import WHY
 
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 PROFILES = {"function": "--lines", "models": "--profile"}  # what records where time goes, by measuring command
-# Options of the recorded command that do not count here, and whether one is followed by several values.
+# Options of the recorded command that do not count here, and how many values they have.
 REPLACED = {
-    "--config": False, "--store": False, "--tag": False, "--format": False, "--rounds": False, "--commit": False,
-    "--revisions": True, "--with": False, "--partition": False, "--fleet": False, "--baseline": False, "--resume": None,
+    "--config": 1, "--store": 1, "--tag": 1, "--format": 1, "--rounds": 1, "--commit": 1, "--revisions": MANY, "--with": 1,
+    "--partition": 1, "--fleet": 1, "--baseline": 1, "--resume": 0,
 }  # fmt: skip
 _RUNS = (
     "SELECT git_commit, coalesce(git_dirty, false), coalesce(json_extract_string(tags, '$.with'), ''), coalesce(command, '')"
@@ -42,7 +43,7 @@ def turns_command(warehouse: "Warehouse", sides: tuple[Side, Side], case: str | 
             f" again with a profiler. Its command: {shlex.join(words) or 'unknown'}"
         )
     names, option = _names(sides, found)
-    own = [*_kept(words[words.index("measure") + 2 :])]
+    own = [*without_options(words[words.index("measure") + 2 :], REPLACED)]
     narrowed = ["--models", case] if kind == "models" and case and "--models" not in own else []
     flag = [PROFILES[kind]] if PROFILES[kind] not in own else []
     chosen = ["--revisions", *names] if option == "--revisions" else [word for name in names for word in (option, name)]
@@ -87,17 +88,3 @@ def _names(sides: tuple[Side, Side], found: Sequence[tuple[str, bool, str, str]]
             f" {' or '.join(PROFILES.values())}; or commit both and compare the commits"
         )
     return commits, "--revisions"
-
-
-def _kept(words: Sequence[str]) -> Iterator[str]:
-    """The words without REPLACED options and their values."""
-    dropped: bool | None = None  # whether the values of an option are left out: several, one, none
-    for word in words:
-        name = word.partition("=")[0]
-        if name in REPLACED:
-            dropped = None if "=" in word else REPLACED[name]
-        elif dropped is None or (dropped and word.startswith("--")):
-            dropped = None
-            yield word
-        elif not dropped:
-            dropped = None

@@ -89,9 +89,8 @@ def _statement(root: PathNode) -> tuple[str, int]:
     wide = [frame for frame in frames if frame[4] > 0 and frame[1] < DEEPEST]
     if len(wide) > MOST:
         least = sorted((frame[4] for frame in wide), reverse=True)[MOST]
-        wide = [
-            frame for frame in wide if frame[4] > least
-        ]  # a caller is as wide as what it calls, so none is left without
+        # a caller is as wide as what it calls, so none is left without
+        wide = [frame for frame in wide if frame[4] > least]
     return table_of("frames", COLUMNS, wide or frames[:1]), len(frames)
 
 

@@ -224,10 +224,15 @@ def speed_of(value: float | None, low: float | None, high: float | None, n: int 
     return change_of({"ratio": value, "low": low, "high": high, "unit": "ns", "better": "lower"}, n)
 
 
+def is_time_or_rate(unit: str | None) -> bool:
+    """True of units whose values are faster or slower where others are better or worse; in SQL `_is_time_or_rate`."""
+    return unit == "ns" or (unit or "").endswith("/s")
+
+
 def direction(row: Mapping[str, Any]) -> str:
     """In which direction a number changed, by its ratio, unit and better: slower, larger, fewer …"""
     is_better, is_more = row["ratio"] > 1, (row["ratio"] > 1) == (row["better"] != "lower")
-    if row["better"] and (row["unit"] == "ns" or (row["unit"] or "").endswith("/s")):
+    if row["better"] and is_time_or_rate(row["unit"]):
         return "faster" if is_better else "slower"
     if row["unit"] == "bytes":
         return "larger" if is_more else "smaller"
