@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 SPARK = 60  # runs of a spark line
 AROUND = 60  # runs before and after an incident in its picture
+NAMED = 4  # cases of an incident
 CONFIGS = 8  # newest, whose suites the front page lists
 SERIES = past.SERIES
 
@@ -170,7 +171,8 @@ class Incident:
     cost: float
     good_run: str | None
     since_run: str
-    cases: Sequence[tuple[str, str]]  # id and name of those that moved, the most first
+    moved: int  # how many cases
+    cases: Sequence[tuple[str, str]]  # id and name of a few of them, the most first
 
 
 def incidents(contents: SiteContents) -> list[Incident]:
@@ -215,7 +217,8 @@ def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...],
         cost=row["cost"],
         good_run=row["good_run_id"],
         since_run=row["since_run_id"],
-        cases=[(one["case_id"], shortened(one["name"])) for one in moved if one["name"] is not None][:200],
+        moved=len(named := [one for one in moved if one["name"] is not None]),
+        cases=[(one["case_id"], shortened(one["name"])) for one in named[:NAMED]],
     )
 
 

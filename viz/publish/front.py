@@ -7,7 +7,7 @@ from typing import Any
 
 from ...query.change.render import PANEL
 from ...query.pasteable_sql import equals, paste
-from ...warehouse.console.numbers import counted, ratio
+from ...warehouse.console.numbers import counted, ratio, times
 from ..output.html import json_block
 from ..style.labels import printable
 from . import pictures
@@ -15,6 +15,7 @@ from .contents import Incident, SiteContents
 from .private import shortened
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
+SETTING = ("mode", "dtype", "device")  # one column where they differ
 SHOWN = 30  # incidents with a picture; the others stand in a list
 
 
@@ -104,7 +105,7 @@ def _lead(contents: SiteContents, incidents: Sequence[Incident]) -> str:
     parts = [
         counted(count, what) for count, what in ((worse, "regression"), (len(large) - worse, "improvement")) if count
     ]
-    return f"{' and '.join(parts)}, the newest first."
+    return f"{' and '.join(parts)}{', the newest first' if len(large) > 1 else ''}."
 
 
 def _incidents(incidents: Sequence[Incident]) -> str:
@@ -137,8 +138,8 @@ def _incidents(incidents: Sequence[Incident]) -> str:
 
 
 def _card(one: Incident, place: int) -> str:
-    links = [f'<a href="#/case/{escape(case)}">{_text(name)}</a>' for case, name in one.cases[:4]]
-    more = f" and {len(one.cases) - 4} more" if len(one.cases) > 4 else ""
+    links = [f'<a href="#/case/{escape(case)}">{_text(name)}</a>' for case, name in one.cases]
+    more = f" and {one.moved - len(links):,} more" if one.moved > len(links) else ""
     seen = (
         f'<a href="#/compare/{_part(one.good_run)}/{_part(one.since_run)}">compare before and after</a>'
         if one.good_run
@@ -148,7 +149,7 @@ def _card(one: Incident, place: int) -> str:
     return f"""<li class="incident" id="incident-{one.number}" data-place="{place}" data-cost="{-one.cost:.6g}">
 <div class="told"><h2>{_verdict(one)} {number(one.title, one.query, "title")}</h2>
 <p>{_text(one.sentence)}</p><p class="soft">{_text(one.evidence)}</p>{cases}
-<p class="again">{_copy(one.command)} {seen}</p></div>
+<p class="again">{seen} {_copy(one.command)}</p></div>
 <figure>{one.picture}</figure></li>"""
 
 
@@ -169,9 +170,13 @@ def _suites(contents: SiteContents) -> str:
     if not rows:
         return ""
     axes = [name for name in PANEL if len({row[name] for row in rows}) > 1] or ["suite"]
+    setting = [name for name in axes if name in SETTING]
     columns: list[tuple[str, list[str]]] = [
-        (name, [f'<td class="name">{_text(shortened(str(row[name] or "–")))}</td>' for row in rows]) for name in axes
+        (heading, [_named(heading, [row[name] for name in names]) for row in rows])
+        for heading, names in (*((name, [name]) for name in axes if name not in setting), ("setting", setting))
+        if names
     ]
+    without = all(row["speedup"] is None or row["low"] is None for row in rows)
     for heading, show, selected in (
         ("geomean speedup", _speedup, "speedup, low, high, n, n_total"),
         ("on the same cases", _matched, "matched_speedup, n_matched"),
@@ -182,28 +187,46 @@ def _suites(contents: SiteContents) -> str:
         shown = [show(row) for row in rows]
         if any(shown):
             cells = [
-                f'<td class="n">{number(text, _query(row, selected)) if text else "–"}</td>'
+                _cell(heading, number(text, _query(row, selected)) if text else "–", "n")
                 for row, text in zip(rows, shown, strict=True)
             ]
             columns.append((heading, cells))
     sparks = [_spark(contents, row) for row in rows]
     if any(sparks):
-        columns.append(("last 60 runs", [f"<td>{spark}</td>" for spark in sparks]))
+        columns.append(("last 60 runs", [_cell("last 60 runs", spark) for spark in sparks]))
     heads = "".join(f'<th scope="col">{_text(heading)}</th>' for heading, _ in columns)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for _, cells in columns), strict=True))
     alike = [f"{name} {shortened(str(rows[0][name]))}" for name in PANEL if name not in axes and rows[0][name]]
-    told = f'<p class="soft">All of them: {_text(", ".join(alike))}.</p>' if alike else ""
+    said = [f"All of them: {', '.join(alike)}."] if alike else []
+    said += (
+        ["No interval is known of a mean: each case was measured once."] if without and any(map(_speedup, rows)) else []
+    )
+    told = f'<p class="soft">{_text(" ".join(said))}</p>' if said else ""
     return (
         f'<h2 id="suites">Suites and backends, in the newest run</h2>{told}'
-        f'<div class="scroll" tabindex="0"><table class="suites">'
+        f'<div class="scroll" tabindex="0"><table class="suites stack">'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _named(heading: str, values: Sequence[str | None]) -> str:
+    """A cell of names: one, or those of a setting that are known."""
+    return _cell(
+        heading, _text(" · ".join(shortened(str(value)) for value in values if value is not None) or "–"), "name"
+    )
+
+
+def _cell(heading: str, content: str, kind: str = "") -> str:
+    """A cell with its heading, which a phone shows beside it."""
+    named = f' class="{kind}"' if kind else ""
+    return f'<td{named} data-h="{escape(heading)}">{content}</td>'
 
 
 def _speedup(row: Mapping[str, Any]) -> str | None:
     if row["speedup"] is None:
         return None
-    return f"{ratio(row['speedup'], row['low'], row['high'])} over {row['n']} of {row['n_total']}"
+    mean = times(row["speedup"]) if row["low"] is None else ratio(row["speedup"], row["low"], row["high"])
+    return mean if row["n"] == row["n_total"] else f"{mean} over {row['n']} of {row['n_total']}"
 
 
 def _matched(row: Mapping[str, Any]) -> str | None:

@@ -83,11 +83,17 @@
         ids = columns.case_id;
       const places = new Map(ids.map((id, place) => [id, place]));
       const texts = ids.map((id, i) => axes.map((axis) => columns[axis][i] ?? "").join(" ").toLowerCase());
-      const varying = axes.filter((axis) => new Set(columns[axis]).size > 1);
-      return { ...columns, count: ids.length, axes, varying, group, labels, places, texts };
+      return { ...columns, count: ids.length, axes, group, labels, places, texts };
     });
   const AXES = ["suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters"];
   const HEADINGS = { name: "model", batch_size: "batch", sequence_length: "length" };
+  // The axes in which these cases differ, the name among them, and what they share in words.
+  const apartOf = (c, cases) => {
+    const apart = c.axes.filter((axis) => axis === "name" || new Set(cases.map((place) => c[axis][place])).size > 1);
+    const shared = c.axes.filter((name) => !apart.includes(name) && cases.length && c[name][cases[0]] !== null);
+    return [apart, shared.map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][cases[0]])}`).join(" · ")];
+  };
+  const alike = (shared, count) => (shared && count > 1 ? el("p", { class: "soft" }, `All of them: ${shared}.`) : "");
   const metricName = (metric, phase) => (phase === null || phase === "steady" ? metric : `${metric} (${phase})`);
   const axis = (value) => (value === null ? "" : String(value).startsWith("{") ? value.replace(/[{}"]/g, "") : String(value));
   const caseName = (all, i) => [all.name[i], ...["backend", "mode"].map((name) => all[name]?.[i])].filter(Boolean).join(" · ");
@@ -185,7 +191,7 @@
               const content = column.cell(row);
               const text = content?.textContent ?? String(content ?? ""),
                 kinds = [column.numeric && "n", column.kind?.(row) ?? (text.length <= SHORT && "short")];
-              return el("td", { class: kinds.filter(Boolean).join(" ") || null }, content ?? "");
+              return el("td", { class: kinds.filter(Boolean).join(" ") || null, "data-h": column.name }, content ?? "");
             }),
           ),
         ),
@@ -226,7 +232,7 @@
     const node = el(
       "div",
       { class: "scroll", tabindex: 0 },
-      el("table", { "aria-label": label }, el("thead", {}, el("tr", {}, heads)), body),
+      el("table", { class: "stack", "aria-label": label }, el("thead", {}, el("tr", {}, heads)), body),
       more,
     );
     return { node, update };
@@ -413,7 +419,7 @@
           [change.kind === "drift" ? end : at, Math.min(stretch, upto, (boundaries.find((one) => one > at) ?? points.length) - 1), change.after],
         ])
           if (last >= first && value >= low && value <= high)
-            parts.push(svg("line", { class: `level ${kind}`, x1: x(first), x2: Math.max(x(last), x(first) + 6), y1: y(value), y2: y(value) }));
+            parts.push(svg("line", { class: `level ${last < at ? "before" : kind}`, x1: x(first), x2: Math.max(x(last), x(first) + 6), y1: y(value), y2: y(value) }));
       }
       const cursor = svg("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, x1: -9, x2: -9 }),
         band = svg("rect", { class: "band", y: TOP, height: HEIGHT - TOP - BOTTOM, x: -9, width: 0 });
@@ -545,7 +551,7 @@
       const drawn = chart(r, points, own, unit, (run) => valueQuery(run, id, metric, phase));
       const options = ["--models", c.name[place], "--metrics", metric, "--configs", config].map((word) => quoted(String(word)));
       const neighbours = [...new Set(own.map((change) => change.incident))].flatMap((incident) =>
-        changes.filter((row) => row[12] === incident && row[0] !== id).slice(0, 24),
+        changes.filter((row) => row[12] === incident && row[0] !== id),
       ).filter((row, i, all) => all.findIndex((other) => named(c, other[0], place) === named(c, row[0], place)) === i);
       const node = [
         ...head,
@@ -555,7 +561,7 @@
           ? el("ul", { class: "changes" }, own.map((change) =>
               el("li", {}, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, paste(`FROM change_points WHERE ${equals("case_id", id)} AND ${equals("config", config)} AND ${equals("metric", metric)}`)), change.note ? ` · ${change.note}` : "", " · ", link(`#incident-${change.incident}`, "what happened then"))))
           : el("p", {}, points.length < 9 ? `${points.length} runs: a change can be told from chance from nine on.` : "No change found in this series."),
-        neighbours.length ? el("p", {}, "Moved with it: ", neighbours.flatMap((row, i) => [i ? ", " : "", link(`#/case/${row[0]}`, named(c, row[0], place))])) : "",
+        neighbours.length ? el("p", {}, "Moved with it: ", neighbours.slice(0, 12).flatMap((row, i) => [i ? ", " : "", link(`#/case/${row[0]}`, named(c, row[0], place))]), neighbours.length > 12 ? `, and ${neighbours.length - 12} more` : "") : "",
         el("p", { class: "again" }, copyable(`bench history ${options.join(" ")}`)),
       ];
       return [node, drawn.draw];
@@ -589,6 +595,7 @@
         previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
         failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`, one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
         rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), field) : el("p", {}, "Nothing was measured in it that comparisons judge."),
+        alike(found.shared, rows.values.length),
         rows.values.length ? found.node : "",
         el("h2", {}, "Environment"),
         el("dl", {}, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
@@ -637,9 +644,9 @@
         state.set("q", text);
         remember(state);
       };
-      const shownAxes = c.varying.length ? c.varying : ["name"];
+      const [shownAxes, shared] = apartOf(c, [...new Set(rows.map((row) => row.place))].filter((place) => place !== undefined));
       const columns = [
-        ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => row.axes[name], cell: (row) => name === "name" ? link(`#/case/${row.id}`, axis(row.axes[name])) : axis(row.axes[name]) })),
+        ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => axisOf(c, name, row.place), cell: (row) => (name === "name" ? link(`#/case/${row.id}`, axisOf(c, name, row.place)) : axisOf(c, name, row.place)) })),
         { name: "metric", cell: (row) => row.metric, value: (row) => row.metric },
         { name: "base", numeric: true, cell: (row) => number(row.base, query(row)), value: (row) => row.sizes[1] },
         { name: "candidate", numeric: true, cell: (row) => number(row.candidate, query(row)), value: (row) => row.sizes[2] },
@@ -668,11 +675,12 @@
       update();
       return [
         ...head,
-        el("p", { class: pair ? "lead" : "lead bare" }, said),
+        el("p", { class: pair ? "finding" : "lead bare" }, said),
         since > 0 ? el("p", { class: "soft" }, `Judged ${since} ${since === 1 ? "run" : "runs"} ago, with the ${known.toLocaleString("en")} runs known then; the command below judges with all.`) : "",
         also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, line)))) : "",
         el("p", { class: "again" }, copyable(command)),
         el("div", { class: "tools" }, chips, field, count),
+        alike(shared, rows.length),
         found.node,
       ];
     },
@@ -700,12 +708,14 @@
     async cases(_, state) {
       const c = await cases();
       document.title = "Cases";
-      const shownAxes = ["name", ...c.varying.filter((name) => name !== "name")];
-      const found = table(shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (i) => c[name]?.[i], cell: (i) => name === "name" ? link(`#/case/${c.case_id[i]}`, c.name?.[i] ?? c.case_id[i]) : axis(c[name][i]) })), Array.from({ length: c.count }, (_, i) => i), { label: "Cases" });
+      const all = Array.from({ length: c.count }, (_, i) => i).sort((a, b) => collator.compare(c.name?.[a] ?? "", c.name?.[b] ?? ""));
+      const [apart, shared] = apartOf(c, all);
+      const shownAxes = ["name", ...apart.filter((name) => name !== "name")];
+      const found = table(shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (i) => c[name]?.[i], cell: (i) => name === "name" ? link(`#/case/${c.case_id[i]}`, c.name?.[i] ?? c.case_id[i]) : axis(c[name][i]) })), all, { label: "Cases" });
       const filter = (text) => { state.set("q", text); remember(state); const wanted = words(text); found.update((i) => holds(c.texts[i], wanted)); };
       const field = filterField("filter cases", state.get("q") ?? "", filter);
       filter(field.value);
-      return [el("div", { class: "tools" }, el("h1", {}, "Cases"), field), found.node];
+      return [el("div", { class: "tools" }, el("h1", {}, "Cases"), field), alike(shared, c.count), found.node];
     },
   };
   // The model alone where the backend is that of the case beside it.
@@ -746,26 +756,27 @@
           if (log) logs.set(c.places.get(one.cases[at]), log);
         }
     }
-    const values = [...found].sort(([a], [b]) => a - b).map(([place, values]) => ({ place, values }));
+    const values = [...found].sort(([a], [b]) => collator.compare(c.name?.[a] ?? "", c.name?.[b] ?? "") || a - b).map(([place, values]) => ({ place, values }));
     return { values, ended, logs };
   };
   const valueTable = (r, c, run, rows) => {
     const keys = [...new Set(rows.flatMap((row) => [...row.values.keys()]))].sort((a, b) => order(c, a) - order(c, b)).slice(0, 12);
-    const shownAxes = c.varying.length ? c.varying : ["name"];
-    return table([
+    const [shownAxes, shared] = apartOf(c, rows.map((row) => row.place));
+    const found = table([
       ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => c[name][row.place], cell: (row) => name === "name" ? link(`#/case/${c.case_id[row.place]}`, c.name[row.place]) : axis(c[name][row.place]) })),
       ...keys.map((key) => {
         const [metric, phase, unit] = JSON.parse(key);
-        return { name: metricName(metric, phase).replaceAll("_", " "), numeric: true, value: (row) => row.values.get(key), cell: (row) => row.values.has(key) ? number(amount(row.values.get(key), unit), valueQuery(r.run_id[run], c.case_id[row.place], metric, phase)) : "" };
+        return { name: metricName(metric, phase).replaceAll("_", " "), numeric: true, value: (row) => row.values.get(key), cell: (row) => row.values.has(key) ? number(unit === "ratio" ? times(row.values.get(key)) : amount(row.values.get(key), unit), valueQuery(r.run_id[run], c.case_id[row.place], metric, phase)) : "" };
       }),
     ], rows, { label: "Values" });
+    return { ...found, shared };
   };
-  const axesOf = (c, place) => Object.fromEntries(c.axes.map((name) => [name, place === undefined ? null : c[name][place]]));
+  const axisOf = (c, name, place) => (place === undefined ? "" : axis(c[name][place]));
   const judgedRows = async (c, pair) => {
     const found = await json(pair);
     const rows = found.rows.map(([id, metric, base, candidate, difference, change, told, why, ...sizes]) => {
       const place = c.places.get(id);
-      return { id, metric, rawMetric: metric?.replace(/ \([^)]*\)$/, ""), base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, axes: axesOf(c, place),
+      return { id, metric, rawMetric: metric?.replace(/ \([^)]*\)$/, ""), base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, place,
         text: `${c.texts[place] ?? ""} ${metric} ${told} ${found.whys[why]}`.toLowerCase() };
     });
     return { rows, said: found.said, also: found.also, known: found.known };
@@ -787,7 +798,7 @@
         const difference = before === null || after === null ? null : after - before;
         rows.push({ id: c.case_id[place], metric: metricName(metric, phase), rawMetric: metric, base: amount(before, unit), candidate: amount(after, unit),
           difference: difference === null ? "" : `${difference < 0 ? "−" : difference > 0 ? "+" : ""}${amount(Math.abs(difference), unit)}`,
-          change: ratio === null ? "" : times(ratio), verdict: "", why: "", sizes: [ratio === null ? null : Math.abs(Math.log(ratio)), before, after], axes: axesOf(c, place),
+          change: ratio === null ? "" : times(ratio), verdict: "", why: "", sizes: [ratio === null ? null : Math.abs(Math.log(ratio)), before, after], place,
           text: `${c.texts[place]} ${metric}`.toLowerCase() });
       }
     }
