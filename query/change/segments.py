@@ -74,35 +74,33 @@ def partition(y: Sequence["Floats"], rho: Sequence[float], price: Sequence[float
         return []
     sizes = [len(row) for row in y]
     n = max(sizes)
-    values = np.zeros((len(y), n))
-    for row, given in zip(values, y, strict=True):
-        row[: len(given)] = given
-    like = np.array(rho)[:, np.newaxis]
-    fee = np.array(price)
+    values = np.zeros((n, len(y)))  # a column each: what is done to all of a place at once lies together
+    for column, given in zip(values.T, y, strict=True):
+        column[: len(given)] = given
+    like, fee = np.array(rho), np.array(price)
     gain, begin = 1 - like, 1 - like**2
     # The cost of a stretch is that of its first value, begin (y - level)², and of what is new in each later one, all at its best
     # level. Sums from the beginning give it for any stretch at once.
-    fresh = np.zeros((len(y), n + 1))
-    fresh[:, 2:] = values[:, 1:] - like * values[:, :-1]
-    sums, squares = np.cumsum(fresh, axis=1) * gain, np.cumsum(fresh**2, axis=1)
-    head = begin * values - sums[:, 1:]
-    fixed = begin * values**2 - squares[:, 1:]
-    weight = 1 / (begin + np.arange(n + 1) * gain**2)  # of a stretch that is one longer
-    opened = np.full((len(y), n + 1), np.inf)  # the least cost of all before a place, with what begins there
-    opened[:, 0] = fixed[:, 0]
+    fresh = np.zeros((n + 1, len(y)))
+    fresh[2:] = values[1:] - like * values[:-1]
+    sums, squares = np.cumsum(fresh, axis=0) * gain, np.cumsum(fresh**2, axis=0)
+    head = begin * values - sums[1:]
+    fixed = begin * values**2 - squares[1:]
+    weight = 1 / (begin + np.arange(n, 0, -1)[:, np.newaxis] * gain**2)  # of a stretch of so many more values than one
+    opened = np.full((n + 1, len(y)), np.inf)  # the least cost of all before a place, with what begins there
+    opened[0] = fixed[0]
     came = np.zeros((n + 1, len(y)), dtype=np.intp)
-    rows = np.arange(len(y))
+    columns, room = np.arange(len(y)), np.empty((n, len(y)))
     for stop in range(least, n + 1):
         count = stop - least + 1  # places where the last stretch may begin
-        level = head[:, :count] + sums[:, stop, np.newaxis]
+        level = np.add(head[:count], sums[stop], out=room[:count])
         level *= level
-        level *= weight[:, least - 1 : stop][:, ::-1]
-        np.subtract(opened[:, :count], level, out=level)
-        best = level.argmin(axis=1)
-        came[stop] = best
+        level *= weight[n - stop + 1 : n - least + 2]
+        np.subtract(opened[:count], level, out=level)
+        best = came[stop] = level.argmin(axis=0)
         if stop < n:
-            opened[:, stop] = level[rows, best] + squares[:, stop] + fee + fixed[:, stop]
-    return [_back(came[:, row], size) for row, size in enumerate(sizes)]
+            opened[stop] = level[best, columns] + squares[stop] + fee + fixed[stop]
+    return [_back(came[:, column], size) for column, size in enumerate(sizes)]
 
 
 def _back(came: "NDArray[np.intp]", stop: int) -> list[int]:
