@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 from .console.numbers import counted
 from .errors import BenchError, StoreBusy
 from .files import may_not_write
-from .load import load, load_apart, must_exist, rebuild
+from .load import has_changed, load, load_apart, must_exist, rebuild
 from .log import EventLog
 from .log_files import counting_files
 from .settings import DEFAULT, FloorRule, find_setting, regular, setting
-from .snapshot import attach, connect, open_current, partly_loaded
+from .snapshot import LoadedFile, attach, connect, damage_notes, open_current
 from .store import Store
 from .upkeep.healing import DamagedWarehouse, healing, is_damage, is_damaged, note, note_damage
 
@@ -58,7 +58,7 @@ class Warehouse:
             connection = connect(store.database, config)
         _name_machines(connection)
         _set_floors(connection)
-        note(partly_loaded(connection))
+        note(damage_notes(connection))
         return cls(store, connection)
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
@@ -178,13 +178,14 @@ def _duckdb_error() -> type[Exception]:
     return duckdb.Error
 
 
-def _stale(store: Store, known: set[str] | None) -> bool:
+def _stale(store: Store, known: Mapping[str, LoadedFile] | None) -> bool:
     """Return whether a load would find anything to do, as far as can be told without the lock."""
     log = EventLog(store)
     files, unreadable = log.listing()
     return (
         known is None
         or log.is_unfinished()
-        or not unreadable.keys() <= known
-        or any(file.name not in known for file in counting_files(files, known))
+        or not unreadable.keys() <= known.keys()
+        or any(file.name not in known for file in counting_files(files, known.keys()))
+        or has_changed(files, known)
     )

@@ -55,7 +55,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsIndex
 
 from .errors import BenchError
 from .events import EVENTS, CaseRecord, Environment, Event, Instant, Json, RunRecord, ScheduleChunk
@@ -107,6 +107,8 @@ ABSENT_BITS = 0x7FF8_0000_BE2C_4A11
 
 # Tables of which a row says what many others are about, and of which there is a copy.
 COPIED = (RunRecord, CaseRecord, Environment)
+
+_WHOLE = "qQ"  # codes of integers
 
 MISFITS = (TypeError, ValueError, OverflowError)  # what `struct` raises for values, beside its own error
 
@@ -199,6 +201,22 @@ LAYOUTS.append(
         fields=tuple(_narrow(*field) for field in LAYOUTS[KIND_OF_EVENT[ScheduleChunk]].fields),
     )
 )
+
+
+def _misfit(event: Event, kind: int) -> str:
+    """The first value of an event that its column does not hold, and what the column holds."""
+    declared = {column.name: column for column in event.fields()}
+    for name, code, _ in LAYOUTS[kind].fields:
+        value = getattr(event, name)
+        for one in value or () if code[0] == "*" else (value,):
+            if code[-1] in _WHOLE and one is not None and not _fits(one):
+                unit = declared[name].unit
+                return f"{name} is {one!r}, and must be a whole number{f' of {unit}' if unit else ''} within 64 bits."
+    return "a value does not have the type of its column."
+
+
+def _fits(value: Any) -> bool:
+    return isinstance(value, SupportsIndex) and -(1 << 63) <= value.__index__() < 1 << 63
 
 
 def with_trailer(body: bytes) -> bytes:
@@ -610,8 +628,7 @@ class Journal:
         except (struct.error, *MISFITS) as error:
             if not is_own(error):
                 raise
-            table = LAYOUTS[kind].table
-            raise BenchError(f"cannot record in table {table}: {error}. Integers must fit 64 bits.") from None
+            raise BenchError(f"cannot record in table {LAYOUTS[kind].table}: {_misfit(event, kind)}") from None
 
     def sync(self) -> None:
         """Return when everything appended so far would survive power loss; the file's time says that its writer lives.

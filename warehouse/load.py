@@ -7,7 +7,7 @@ This file is long because a load is one piece: what is sealed, known, left out a
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ from .interruption import breakable
 from .log import RESTORE, SPILL, SPLIT, EventLog, LogFile, archived, path_list, sha256, unmerged
 from .log_files import DAMAGED, LeftOut, counting_files, covered_names, readable
 from .schema import SQL_TYPES, create_tables, quote
-from .snapshot import cannot_build, new_version, note_partly, open_current
+from .snapshot import LoadedFile, cannot_build, new_version, open_current
 from .store import Notify, Store
 from .upkeep.healing import is_damage, note_damage
 from .views import compute_derived
@@ -40,6 +40,10 @@ from .views import compute_derived
 if TYPE_CHECKING:
     import duckdb
 
+DAMAGED_SINCE = (
+    "was damaged after it was loaded: all of its events are still in the answers, and a rebuild would lose some. "
+    "Restore it from a copy."
+)
 DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
 
 # what derived tables are computed from
@@ -59,6 +63,7 @@ class LoadResult:
     files: int = 0
     rebuilt: bool = False
     left_out: LeftOut = field(default_factory=LeftOut)  # file name -> why it was not loaded
+    damaged_since: dict[str, str] = field(default_factory=dict)  # file name -> what became of it after it was loaded
     unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
 
     @property
@@ -74,8 +79,9 @@ class LoadResult:
 
     @property
     def notes(self) -> list[str]:
-        """The notes that every command prints: what was left out, and what is unchecked."""
-        return [*self.left_out.sentences().values(), *self.recovery_notes]
+        """The notes that every command prints: what was left out, what is damaged, and what is unchecked."""
+        damaged = [f"{name} {what}" for name, what in self.damaged_since.items()]
+        return [*self.left_out.sentences().values(), *damaged, *self.recovery_notes]
 
 
 def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force: bool = False) -> LoadResult:
@@ -149,8 +155,8 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
     known = None if anew else _known(store)
     listed, unreadable = log.listing()
     loaded.left_out |= unreadable
-    files = counting_files(listed, known)
-    if known is not None and all(file.name in known for file in files):
+    files = counting_files(listed, known.keys() if known is not None else None)
+    if known is not None and all(file.name in known for file in files) and not has_changed(files, known):
         return loaded
     stands_for = covered_names(files)
     here = {file.name for file in files}
@@ -161,35 +167,40 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
             files.remove(file)
     superseded = set().union(*stands_for.values())
     current = [file for file in files if file.name not in superseded]
-    new, noted = current, dict[LogFile, set[str]]()
+    new, noted, changed = current, dict[LogFile, set[str]](), list[LogFile]()
     if known is not None:
-        covered = known.union(*(stands_for.get(name, set()) for name in known))
+        covered = known.keys() | set().union(*(stands_for.get(name, set()) for name in known))
+        changed = [file for file in current if file.name in known and not known[file.name].is_as(file)]
         new = [file for file in current if file.name not in known]
         noted = {file: stands_for[file.name] for file in new if stands_for.get(file.name, set()) & covered}
-        gone = known - here - superseded
+        gone = known.keys() - here - superseded
         if (
             # a merged file holds some events that are loaded and some that are not: only building anew tells them apart
             any(names & covered and unmerged(names - covered) for names in stands_for.values())
             # archived, or here as a whole again: only building anew takes rows away, and makes the warehouse smaller
             or any(name.startswith(SPLIT) for name in gone)
             or (gone and gone & archived(files)[1])
+            # of a damaged file a part is loaded, and it is another file now
+            or any(known[name].is_partial for name in (*gone, *(file.name for file in changed)))
             # what is forgotten goes from all tables, what is remembered comes back: anew, so that every way gives the same
             or any(file not in noted and needs_rebuild(file) for file in new)
         ):
-            known, new, noted = None, current, {}
+            known, new, noted, changed = None, current, {}, []
     loaded.rebuilt = known is None
     new = readable(new, loaded.left_out, store.root / SPILL / "salvaged")
-    if new or loaded.rebuilt:
+    loaded.damaged_since = {file.name: DAMAGED_SINCE for file in changed if not _is_whole(file)}
+    if new or changed or loaded.rebuilt:
         try:
             try:
-                _publish_fitting(store, new, noted, loaded)
+                _publish_fitting(store, new, noted, changed, loaded)
             except duckdb.Error as error:
                 if loaded.rebuilt or not is_damage(error):
                     raise
                 note_damage(store, error)  # which is copied and added to: all anew
                 loaded.rebuilt = True
                 new = readable(current, loaded.left_out, store.root / SPILL / "salvaged")
-                _publish_fitting(store, new, {}, loaded)
+                loaded.damaged_since = {}
+                _publish_fitting(store, new, {}, [], loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT
             cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
             raise cannot_build(store, cause) from error
@@ -227,19 +238,35 @@ def readable_files(store: Store) -> tuple[list[LogFile], LeftOut]:
     return readable([file for file in files if file.name not in superseded], seen.left_out), seen.left_out
 
 
-def _publish_fitting(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: LoadResult) -> None:
+def has_changed(files: Sequence[LogFile], known: Mapping[str, LoadedFile]) -> bool:
+    """Return whether a loaded file was written to since, or one that was loaded in part is gone."""
+    if any(file.name in known and not known[file.name].is_as(file) for file in files):
+        return True
+    partial = {name for name, file in known.items() if file.is_partial}
+    return bool(partial) and not partial <= {file.name for file in files}
+
+
+def _is_whole(file: LogFile) -> bool:
+    with contextlib.suppress(OSError):
+        return sha256(file.path)[:16] == file.digest
+    return False
+
+
+def _publish_fitting(
+    store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], changed: list[LogFile], loaded: LoadResult
+) -> None:
     """Publish a new version; files that lack a column, or hold one of another type, are left out and named."""
     import duckdb
 
     try:
-        _publish(store, new, noted, loaded)
+        _publish(store, new, noted, changed, loaded)
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError):
         if not (misfits := _misfits(new)):
             raise
         loaded.left_out |= misfits
         loaded.rows, loaded.files = {}, 0
         if (fitting := [file for file in new if file.name not in misfits]) or loaded.rebuilt:
-            _publish(store, fitting, noted, loaded)
+            _publish(store, fitting, noted, changed, loaded)
 
 
 def _misfits(files: Sequence[LogFile]) -> dict[str, str]:
@@ -259,15 +286,33 @@ def _misfits(files: Sequence[LogFile]) -> dict[str, str]:
     return found
 
 
-def _publish(store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], loaded: LoadResult) -> None:
+def _publish(
+    store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], changed: list[LogFile], loaded: LoadResult
+) -> None:
     loaded.rows, loaded.files, loaded.unknown_columns = {}, 0, {}
     with new_version(store, fresh=loaded.rebuilt) as connection:
         for file, names in noted.items():
-            connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [sorted(names)])
-            connection.execute("INSERT INTO _files VALUES (?, ?)", [file.table, file.name])
+            _forget_files(connection, names)
+            _note_files(connection, [file], loaded)
         _load(connection, [file for file in new if file not in noted], loaded)
-        for name, file in loaded.left_out.partly.items():
-            note_partly(connection, file, loaded.left_out[name])
+        _forget_files(connection, {file.name for file in changed})
+        _note_files(connection, changed, loaded)
+
+
+def _forget_files(connection: "duckdb.DuckDBPyConnection", names: Set[str]) -> None:
+    connection.execute("DELETE FROM _files WHERE name IN (SELECT unnest(?::VARCHAR[]))", [sorted(names)])
+
+
+def _note_files(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile], loaded: LoadResult) -> None:
+    """Note which files are loaded, as they are now in the log, and what is damaged of them, so that every answer says it."""
+    rows = []
+    for file in files:
+        whole = loaded.left_out.partly.get(file.name)
+        as_it_is = whole or file
+        damage = loaded.left_out[file.name] if whole else loaded.damaged_since.get(file.name)
+        rows.append((file.table, file.name, as_it_is.size_bytes, as_it_is.modified_ns, whole is not None, damage))
+    if rows:
+        connection.executemany("INSERT INTO _files VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def must_exist(store: Store) -> None:
@@ -285,8 +330,8 @@ def _must_be_known(store: Store) -> None:
             raise error
 
 
-def _known(store: Store) -> set[str] | None:
-    """Names of the files the warehouse holds; None if there is none, or another bench's, that must be built anew."""
+def _known(store: Store) -> dict[str, LoadedFile] | None:
+    """The files the warehouse holds, by name; None if there is none, or another bench's, that must be built anew."""
     connection, known = open_current(store)
     if connection is not None:
         connection.close()
@@ -330,7 +375,7 @@ def _load_table(
     touched = {run for (run,) in connection.execute(query).fetchall()} if describes else set()
     loaded.rows[event.TABLE] = _insert(connection, event, source, loaded)
     loaded.files += len(files)
-    connection.executemany("INSERT INTO _files VALUES (?, ?)", [(event.TABLE, file.name) for file in files])
+    _note_files(connection, files, loaded)
     return touched
 
 

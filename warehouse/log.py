@@ -67,6 +67,7 @@ class LogFile:
     name: str
     path: Path = dataclasses.field(compare=False)
     size_bytes: int = dataclasses.field(compare=False)
+    modified_ns: int = dataclasses.field(compare=False, default=0)
 
     @property
     def stem(self) -> str:
@@ -113,7 +114,7 @@ class EventLog:
                 try:
                     about = entry.stat()
                     if stat.S_ISREG(about.st_mode):
-                        found.append(LogFile(table, entry.name, Path(entry.path), about.st_size))
+                        found.append(LogFile(table, entry.name, Path(entry.path), about.st_size, about.st_mtime_ns))
                     else:
                         unreadable[entry.name] = f"is not a regular file. {RESTORE}"
                 except OSError as error:

@@ -9,14 +9,13 @@ import functools
 import hashlib
 import importlib
 import importlib.resources
-import json
 import os
 import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import sql
 from .errors import BenchError, Exit
@@ -37,6 +36,23 @@ STORAGE = "v1.5.0"  # format of the file: what the oldest DuckDB that bench work
 LOADING_MEMORY = "400MB"  # rows stream through; more would only be buffered
 CACHED = 8  # empty warehouses in the cache: of other versions of bench and of DuckDB, which may be in use, too
 DIGEST_BYTES = 32
+FILES = """
+CREATE TABLE _files (
+    table_name VARCHAR, name VARCHAR, size_bytes BIGINT, modified_ns BIGINT, is_partial BOOLEAN, damage VARCHAR
+)
+"""
+
+
+class LoadedFile(NamedTuple):
+    """A file of the log as it was when it was loaded, or last found to be whole."""
+
+    size_bytes: int | None
+    modified_ns: int | None
+    is_partial: bool  # damaged already then: what was whole of it is loaded
+
+    def is_as(self, file: LogFile) -> bool:
+        """True unless the file was written to since; a bit that flips on the disk changes neither size nor time."""
+        return self.size_bytes is None or (self.size_bytes, self.modified_ns) == (file.size_bytes, file.modified_ns)
 
 
 def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":
@@ -69,16 +85,17 @@ def attach(connection: "duckdb.DuckDBPyConnection", database: Path) -> None:
 
 def open_current(
     store: Store, config: Mapping[str, Any] | None = None
-) -> "tuple[duckdb.DuckDBPyConnection | None, set[str] | None]":
-    """The warehouse, if it is one of this bench and whole, and the names of the files it holds."""
+) -> "tuple[duckdb.DuckDBPyConnection | None, dict[str, LoadedFile] | None]":
+    """The warehouse, if it is one of this bench and whole, and the files it holds, by name."""
     import duckdb
 
     try:
         if store.database.is_file():
             connection = connect(store.database, config)
             made_by = connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone()
-            if made_by == (_made_by(),) and all(map(_is_as_before, _partly(connection))):
-                return connection, {name for (name,) in connection.execute("SELECT name FROM _files").fetchall()}
+            if made_by == (_made_by(),):
+                rows = connection.execute("SELECT name, size_bytes, modified_ns, is_partial FROM _files").fetchall()
+                return connection, {name: LoadedFile(*facts) for name, *facts in rows}
     except (BenchError, duckdb.Error) as error:
         if isinstance(error.__cause__, OSError):  # no copy can be made
             raise
@@ -87,45 +104,20 @@ def open_current(
     return None, None
 
 
-def note_partly(connection: "duckdb.DuckDBPyConnection", file: LogFile, why: str) -> None:
-    """Note that a damaged file is loaded in part, and why, so that every answer says it until the file is another one."""
-    fact = json.dumps([str(file.path), *_identity(file.path), f"{file.name} {why}"])
-    connection.execute("INSERT INTO _meta VALUES ('partly', ?)", [fact])
-
-
-def partly_loaded(connection: "duckdb.DuckDBPyConnection") -> list[str]:
-    """A sentence for each damaged file of which a part is loaded."""
-    return [sentence for *_, sentence in _partly(connection)]
-
-
-def _partly(connection: "duckdb.DuckDBPyConnection") -> list[list[Any]]:
-    return [
-        json.loads(fact) for (fact,) in connection.execute("SELECT value FROM _meta WHERE key = 'partly'").fetchall()
-    ]
-
-
-def _is_as_before(partly: list[Any]) -> bool:
-    path, *identity, _ = partly
-    return identity == _identity(Path(path))
-
-
-def _identity(path: Path) -> list[int]:
-    """The identity of a file, which changes when it is replaced."""
-    try:
-        found = path.stat()
-    except OSError:
-        return []
-    return [found.st_size, found.st_mtime_ns]
+def damage_notes(connection: "duckdb.DuckDBPyConnection") -> list[str]:
+    """A sentence for each loaded file that is damaged in the log."""
+    query = "SELECT name || ' ' || damage FROM _files WHERE damage IS NOT NULL ORDER BY name"
+    return [sentence for (sentence,) in connection.execute(query).fetchall()]
 
 
 @functools.cache
 def _made_by() -> str:
-    """Everything that the warehouse's shape depends on: the declared tables, the SQL files and the format of the file."""
+    """Everything that the warehouse's shape depends on: the declared tables, the SQL files, the format of the file."""
     shape = [
         (event.TABLE, event.VERSION, [(f.name, str(f.type), f.nullable, f.doc) for f in event.fields()])
         for event in TABLES.values()
     ]
-    return hashlib.sha256(repr((shape, sql.digest(), STORAGE)).encode()).hexdigest()
+    return hashlib.sha256(repr((shape, sql.digest(), STORAGE, FILES)).encode()).hexdigest()
 
 
 @contextlib.contextmanager
@@ -271,7 +263,7 @@ def _make_empty() -> bytes:
         connection.execute("BEGIN")  # as changes of their own, a thousand statements would take twice the time
         create_tables(connection)
         create_derived(connection)
-        connection.execute("CREATE TABLE _files (table_name VARCHAR, name VARCHAR)")
+        connection.execute(FILES)
         connection.execute("COMMENT ON TABLE _files IS 'One row per file of the event log that is loaded.'")
         connection.execute("CREATE TABLE _meta (key VARCHAR, value VARCHAR)")
         connection.execute("COMMENT ON TABLE _meta IS 'One row per fact about this warehouse file.'")

@@ -14,7 +14,7 @@ import threading
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from bench.warehouse import journal
@@ -234,6 +234,16 @@ def test_a_value_that_does_not_fit_loses_nothing_around_it(wrong: Any, tmp_path:
     opened.close()
 
     assert expected([timing(1), timing(2)]) == read_rows(opened.path)
+
+
+def test_the_error_names_the_value_and_what_its_column_holds(tmp_path: Path) -> None:
+    """Seconds given for nanoseconds are the usual mistake."""
+    opened = Journal(tmp_path / "a.journal", HEADER)
+    with pytest.raises(BenchError, match=r"duration_ns is 0\.00103, and must be a whole number of ns within 64 bits"):
+        opened.add(timing(cast(int, 0.00103)))
+    with pytest.raises(BenchError, match=r"chunk_sizes is 1\.5, and must be a whole number"):
+        opened.add(ScheduleChunk(run_id=RUN, chunk_sizes=cast(list[int], [1, 1.5])))
+    opened.close()
 
 
 NUMBER: Any = 3

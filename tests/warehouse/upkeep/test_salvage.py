@@ -1,6 +1,7 @@
 """A damaged event file loses its row group and no more; every command that reads the store says so, until the file is whole."""
 
 import contextlib
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -69,6 +70,43 @@ def test_a_damaged_page_loses_its_row_group(store: Store, capfd: pytest.CaptureF
         assert warehouse.rows("SELECT count(*) FROM timings") == [(ROWS,)]
     assert "damaged" not in capfd.readouterr().err
     assert verify(store).problems == {}
+
+
+def test_damage_after_the_load_is_told_by_every_command(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    """The warehouse still has every event; the answer says which file is not what it was, until it is."""
+    path = timings(store)
+
+    def answer() -> tuple[int, str]:
+        healing._noted.clear()
+        capfd.readouterr()
+        with Warehouse.open(store) as warehouse:
+            ((rows,),) = warehouse.rows("SELECT count(*) FROM timings")
+        return rows, capfd.readouterr().err
+
+    assert answer() == (ROWS, "")
+    whole = flip(path, 400)
+    damaged = f"note: {path.name} was damaged after it was loaded: all of its events are still in the answers"
+    for _ in range(2):  # the load that finds it, and a later command, which loads nothing
+        rows, told = answer()
+        assert (rows, told[: len(damaged)]) == (ROWS, damaged)
+    path.write_bytes(whole)
+    assert answer() == (ROWS, "")
+    os.utime(path, (1, 1))  # written to, and what it was: read once, and noted as it is
+    assert answer() == (ROWS, "")
+    assert EventLog(store).files()[-1].modified_ns == 10**9
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.rows("SELECT count(*) FROM _files WHERE modified_ns = 1000000000") == [(1,)]
+
+
+def test_a_partly_loaded_file_that_is_removed_takes_its_rows_along(store: Store) -> None:
+    """The rest of a damaged file stays loaded until somebody gives the file up."""
+    path = timings(store)
+    column = pq.read_metadata(path).row_group(2).column(5)
+    flip(path, column.data_page_offset + column.total_compressed_size - 5)
+    for expected in (1500, 0):
+        with Warehouse.open(store) as warehouse:
+            assert warehouse.rows("SELECT count(*) FROM timings") == [(expected,)]
+        path.unlink(missing_ok=True)
 
 
 def copied(store: Store) -> Path:
