@@ -84,7 +84,7 @@ class Commands(LazyGroup):
 @click.pass_context
 def cli(context: click.Context, store: str | None) -> None:
     """Measure, keep, question and draw the performance of ML systems."""
-    context.obj = CommandServices(_ingest_path, _ingest_result, _measure_again, _run_bench, _leave)
+    context.obj = CommandServices(_ingest_in_place, _ingest_result, _measure_again, _run_bench, _leave)
     if store is not None:
         _use(context, store)
 
@@ -107,11 +107,11 @@ def _use(context: click.Context, store: str) -> None:
             os.environ["BENCH_STORE"] = before
 
 
-def _ingest_path(store: "Store", path: str) -> None:
+def _ingest_in_place(store: "Store", paths: Sequence[str]) -> None:
     """`bench compare FOLDER …` ingests the folder."""
-    from .ingest.command import ingest_path
+    from .ingest.command import ingest_in_place
 
-    ingest_path(store, path)
+    ingest_in_place(store, paths)
 
 
 def _ingest_result(*arguments: Any, **options: Any) -> tuple[list[str], list[str]]:

@@ -125,13 +125,18 @@ def ingest(
         _show(report, store)
 
 
-def ingest_path(store: Store, path: str) -> None:
-    """Load `PATH` or `NAME:PATH` without options, for a command that compares folders; notes go to stderr.
+def ingest_in_place(store: Store, paths: Sequence[str]) -> None:
+    """Load each `PATH` or `NAME:PATH` without options into a store that only one command asks; notes go to stderr.
 
     Raises:
-        BenchError: Nothing at this path can be loaded.
+        BenchError: Nothing at one of the paths can be loaded.
     """
-    _show_notes(ingest_files(store, [path], notify=_notify, progress=_Bar() if obeys(sys.stderr) else None))
+    options = Options(in_place=True)
+    _show_notes(
+        ingest_files(
+            store, list(paths), options=options, notify=_notify, progress=_Bar() if obeys(sys.stderr) else None
+        )
+    )
 
 
 def ingest_result(

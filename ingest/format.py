@@ -79,6 +79,7 @@ class Options:
 
     metric: str | None = None  # 'time' or 'memory', for a file that does not say what its numbers are
     engine: str | None = None  # what served, for a forward pass trace, which does not say what its times span
+    in_place: bool = False  # only what questions ask: no store keeps the rest of a span's fields
 
 
 def _no_database() -> "duckdb.DuckDBPyConnection":

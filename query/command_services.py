@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class CommandServices:
     """Services of rooms above this one."""
 
-    ingest_path: Callable[["Store", str], None]  # load `PATH` or `NAME:PATH` into a store
+    ingest_in_place: Callable[["Store", Sequence[str]], None]  # load each `PATH` or `NAME:PATH` into a store
     ingest_result: "Callable[..., tuple[list[str], list[str]]]"  # as ingest.command.ingest_result
     measure_again: Callable[[Sequence[str], str], int]  # a `bench measure` command, and a tag of its runs → exit code
     run_bench: "Callable[..., subprocess.CompletedProcess[str]]"  # as cli._run_bench

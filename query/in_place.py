@@ -8,7 +8,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,18 @@ from .run_paths import GatheredStore, ReadInPlace, is_address, label_and_path, r
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
-IngestPath = Callable[[Store, str], None]  # `PATH` or `NAME:PATH` into a store
+IngestInPlace = Callable[[Store, Sequence[str]], None]  # each `PATH` or `NAME:PATH` into a store
 RunsOf = Callable[["Warehouse", str], tuple[str, ...]]  # the runs that a name means in a store
 
 
 @contextlib.contextmanager
 def gathered(
-    store: Store, parts: Sequence[str], names: Sequence[str], runs_of: RunsOf, ingest_path: IngestPath, notify: Notify
+    store: Store,
+    parts: Sequence[str],
+    names: Sequence[str],
+    runs_of: RunsOf,
+    ingest_in_place: IngestInPlace,
+    notify: Notify,
 ) -> Iterator[Store]:
     """For a `with` block: a store that also has what stands at some paths and addresses; `store` itself if there are none.
 
@@ -36,7 +41,7 @@ def gathered(
         parts: Paths and addresses, `PATH` or `NAME:PATH`. Of a store NAME is a run there; of files, the config.
         names: The other parts of the sides, which are names of runs in `store`, whatever is read beside them.
         runs_of: The runs that a name means in another store.
-        ingest_path: Reads one path of result files into a store.
+        ingest_in_place: Reads paths of result files into a store.
         notify: Called with a sentence on what cannot be read.
 
     Raises:
@@ -63,12 +68,25 @@ def gathered(
         known = _known(store, files)
         found = GatheredStore(folder / "gathered", of=str(store), places=places)
         _link(found, [*([store] if names or known else []), *others.values()])
-        for part in files:
-            try:
-                ingest_path(found, part if part in known else f"{called[part]}:{label_and_path(part)[1]}")
-            except BenchError as error:
-                raise BenchError(f"{part} could not be read: {error}") from error
+        _read(
+            found,
+            {part: part if part in known else f"{called[part]}:{label_and_path(part)[1]}" for part in files},
+            ingest_in_place,
+        )
         yield found
+
+
+def _read(store: Store, files: Mapping[str, str], ingest_in_place: IngestInPlace) -> None:
+    """Read the files of all parts at once, which publishes once; one after the other only to find the one that cannot be."""
+    if len(files) > 1:
+        with contextlib.suppress(BenchError):
+            ingest_in_place(store, list(files.values()))
+            return
+    for part, file in files.items():
+        try:
+            ingest_in_place(store, [file])
+        except BenchError as error:
+            raise BenchError(f"{part} could not be read: {error}") from error
 
 
 def store_at(path: str) -> Store | None:

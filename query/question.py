@@ -226,7 +226,7 @@ class Question(Generic[Result]):
         from .comparison.sides import sides_in_place
 
         every = bool(getattr(self, "all_runs", False))
-        return sides_in_place(store, places, notify, command_services().ingest_path, all_runs=every)
+        return sides_in_place(store, places, notify, command_services().ingest_in_place, all_runs=every)
 
     def put(self, store: Store, answer: "Callable[[Warehouse], None]") -> None:
         """Let the command answer from the store that it asks."""

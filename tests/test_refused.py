@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bench.cli import cli
-from bench.ingest.command import ingest_path
+from bench.ingest.command import ingest_in_place
 from bench.warehouse.load import load
 from bench.warehouse.store import Store
 from click.testing import CliRunner
@@ -94,7 +94,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         record(folder / "store", "main", "aaaa-1")
         record(folder / "store", "fuse", "bbbb-1")
         record(folder / "other", "main", "cccc-1")
-        ingest_path(Store(folder / "store"), f"imported:{folder / 'known.json'}")
+        ingest_in_place(Store(folder / "store"), [f"imported:{folder / 'known.json'}"])
         load(Store(folder / "store"))
         yield folder
 

@@ -176,10 +176,10 @@ def _sides_in_place(store: Store, named: Sequence[str], *, every: bool) -> "cont
     """A store that also has what is no name of a config but a path."""
     from ..query.comparison.sides import sides_in_place
 
-    def ingest(target: Store, path: str) -> None:
-        from ..ingest.command import ingest_path
+    def ingest(target: Store, paths: Sequence[str]) -> None:
+        from ..ingest.command import ingest_in_place
 
-        ingest_path(target, path)
+        ingest_in_place(target, paths)
 
     return sides_in_place(store, named, notify, ingest, all_runs=every)
 

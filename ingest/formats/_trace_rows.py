@@ -17,21 +17,23 @@ LONGEST_US = 2**63 / 1000
 FIRST_US, LAST_US = 10**14, 10**17  # times that are since 1970 by themselves: 1973 to 5138
 
 
-def _fields() -> str:
-    """The remaining fields of a record as JSON, in SQL."""
+def _fields(args: str) -> str:
+    """The remaining fields of a record as JSON, in SQL; of a span those arguments."""
     place = [
         "'\"ts\":' || CASE WHEN isfinite(us) THEN ts ELSE to_json(ts) END",
         *(f"'\"{key}\":' || {quote(key)}" for key in ("pid", "tid", "args")),
     ]
+    of_span = ", ".join((*place[:-1], f"'\"args\":' || {args}"))
     whole = [
         *(f"'\"{key}\":' || to_json({quote(key)})" for key in ("ph", "cat", "dur")), "'\"name\":' || to_json(called)",
         *place, *(f"'\"{key}\":' || {quote(key)}" for key in OTHER),
     ]  # fmt: skip
     short = f"kind = 'span' AND name = called AND coalesce({', '.join(OTHER)}) IS NULL"  # as nearly all are
-    key = f"CASE WHEN {short} THEN concat_ws(',', {', '.join(place)}) ELSE concat_ws(',', {', '.join(whole)}) END"
+    key = f"CASE WHEN {short} THEN concat_ws(',', {of_span}) ELSE concat_ws(',', {', '.join(whole)}) END"
     return f"'{{' || {key} || '}}'"
 
 
+FIELDS, FIELDS_IN_PLACE = _fields("args"), _fields("'{\"device\":' || (args -> 'device') || '}'")  # of `_trace_spans`
 _PATHS = ", ".join(literal(f'$."{key}"') for key in AXES)
 RECORDS = f"""
 CREATE OR REPLACE TEMP TABLE records AS
@@ -66,7 +68,7 @@ SELECT
         WHEN length("called") > {MAX_TEXT} THEN 'name has ' || length("called") || ' characters'
         ELSE 'dur is ' || coalesce(left(dur, 60), 'missing') || ', no duration'
     END END AS reason,
-    left({_fields()}, {MAX_TEXT}) AS fields
+    left({{fields}}, {MAX_TEXT}) AS fields
 FROM named
 """
 BAD = "SELECT {place}, reason, fields AS text FROM records WHERE kind = 'bad' ORDER BY line"

@@ -24,7 +24,7 @@ from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
 from ..readers.document import BadRecord, Object, decode, labels
 from ..readers.json_stream import JsonArray, TornElement, pieces
 from ..readers.packing import packing_of
-from ._trace_rows import AXES, BAD, JSONS, RECORDS, ROWS, TEXTS
+from ._trace_rows import AXES, BAD, FIELDS, FIELDS_IN_PLACE, JSONS, RECORDS, ROWS, TEXTS
 
 KEY = "traceEvents"
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
@@ -139,6 +139,7 @@ class _Reader:
         self.first_us: int | None = None  # when the first event was
         self._part, self._batch, self._tally = part, batch, tally
         self._base_us = base_us(part)
+        self._fields = FIELDS_IN_PLACE if part.options.in_place else FIELDS
         self._schema = f"trace_{uuid.uuid4().hex}"  # of this reader, for others may share the database
 
     def __enter__(self) -> "_Reader":
@@ -233,7 +234,8 @@ class _Reader:
 
         try:
             self._worker.execute(
-                RECORDS.replace("{events}", table), {"base": self._base_us, "first": first, "last": last}
+                RECORDS.replace("{events}", table).replace("{fields}", self._fields),
+                {"base": self._base_us, "first": first, "last": last},
             )
         except duckdb.Error:
             if first == last:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...warehouse.errors import BenchError, UnknownName
 from ...warehouse.store import Notify, Store
-from ..in_place import IngestPath, gathered
+from ..in_place import IngestInPlace, gathered
 from ..resolve import named_runs, resolve_run, resolve_runs
 from ..run_paths import is_path, near_files, place_of, runs_of_path
 
@@ -27,7 +27,7 @@ class Side:
 
 @contextlib.contextmanager
 def sides_in_place(
-    store: Store, texts: Sequence[str], notify: Notify, ingest_path: IngestPath, *, all_runs: bool = False
+    store: Store, texts: Sequence[str], notify: Notify, ingest_in_place: IngestInPlace, *, all_runs: bool = False
 ) -> Iterator[Store]:
     """For a `with` block: a store that holds each side; `store` is never written.
 
@@ -38,7 +38,7 @@ def sides_in_place(
         store: The user's store; it need not exist.
         texts: Sides as given.
         notify: Called with a sentence for what cannot be read, and for each name that is also a path.
-        ingest_path: Reads one path into a store.
+        ingest_in_place: Reads paths into a store.
         all_runs: Of another store take every run that a name means.
 
     Raises:
@@ -51,7 +51,7 @@ def sides_in_place(
     def meant(warehouse: "Warehouse", name: str) -> tuple[str, ...]:
         return runs_of(warehouse, name, all_runs)
 
-    with gathered(store, paths, names, meant, ingest_path, notify) as found:
+    with gathered(store, paths, names, meant, ingest_in_place, notify) as found:
         yield found
 
 

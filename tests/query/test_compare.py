@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.ingest.command import ingest_path
+from bench.ingest.command import ingest_in_place
 from bench.query.comparison.compare import compare, exit_code
 from bench.query.comparison.render import document, machines, render, sentences, shown, verdict
 from bench.query.comparison.sides import Side, find_sides, sides_in_place
@@ -136,7 +136,10 @@ def found_in_place(
 ) -> tuple[list[str], tuple[Side, Side], list[tuple[Any, ...]]]:
     """What is said, the sides, and the configs of the store in which they were found."""
     said: list[str] = []
-    with sides_in_place(store, texts, said.append, ingest_path, **options) as held, Warehouse.open(held) as warehouse:
+    with (
+        sides_in_place(store, texts, said.append, ingest_in_place, **options) as held,
+        Warehouse.open(held) as warehouse,
+    ):
         found = find_sides(warehouse, *texts, **options)
         return said, found, warehouse.rows("SELECT config FROM runs ORDER BY config")
 
@@ -160,8 +163,8 @@ def test_what_the_store_knows_by_content_is_found_there(tmp_path: Path) -> None:
     """A folder that was ingested, also as another config, is its run; one that was not is read beside the store's runs."""
     store = Store.find(tmp_path / "store")
     one, two, new = (str(profile(tmp_path / name, factor)) for factor, name in enumerate(("one", "two", "new"), 1))
-    ingest_path(store, f"A:{one}")
-    ingest_path(store, two)
+    ingest_in_place(store, [f"A:{one}"])
+    ingest_in_place(store, [two])
     before = contents(store.root)
 
     _, found, configs = found_in_place(store, one, "two")
@@ -242,7 +245,7 @@ def test_a_file_that_grew_is_known_by_its_beginning(tmp_path: Path) -> None:
     folders = [profile(tmp_path / name, factor) for name, factor in (("a", 1), ("b", 2))]
     texts = list(map(str, folders))
     for text in texts:
-        ingest_path(store, text)
+        ingest_in_place(store, [text])
     with (folders[0] / "steps_0.jsonl").open("a") as file:
         file.write('{"batch_id": 64, "chunk')
     (folders[0] / "notes.txt").write_text("no benchmark")
@@ -257,7 +260,7 @@ def test_a_name_that_is_a_path_too_is_a_name(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     profile(tmp_path / "a", 1)
     store = Store.find(tmp_path / "store")
-    ingest_path(store, "a")
+    ingest_in_place(store, ["a"])
     profile(tmp_path / "b" / "a", 2)
 
     said, found, _ = found_in_place(store, "a", "b/a")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.ingest.command import ingest_path
+from bench.ingest.command import ingest_in_place
 from bench.viz.command import CHARTS, viz
 from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
@@ -76,7 +76,7 @@ def test_a_path_means_the_runs_that_it_became(store: Path, tmp_path: Path) -> No
     new = tmp_path / "store"
 
     assert "mine: read 70" in invoke(tmp_path / "empty", one, two).stderr
-    ingest_path(Store(new), two)
+    ingest_in_place(Store(new), [two])
     assert [line.split(" · ")[0] for line in invoke(new, one, "mine").stderr.splitlines()][-1] == "mine: read 70"
     assert "mine: read 30" in invoke(new, one).stderr
     assert "mine: read 40" in invoke(new, "mine").stderr

@@ -83,6 +83,21 @@ def test_a_comparison_of_traces_has_a_row_an_operator(bench: Callable[..., Any],
     assert "verdict" in bench("compare", *sides, "--metrics", "latency", "--all").stdout.splitlines()[0]
 
 
+def test_traces_read_in_place_give_the_rows_of_stored_ones(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """In place a span keeps its moment, thread and device alone: of two GPUs each has its own gaps, then as before."""
+    twice = [*STEP, ("kernel", "gemm", 52.0, 30.0)]
+    sides = trace(tmp_path / "a.json", STEP), trace(tmp_path / "b.json", twice, grid=[2, 1, 1], note="ü" * 500)
+    text = Path(sides[1]).read_text().replace('"stream": 7', '"device": 1, "stream": 7')
+    Path(sides[1]).write_text(text)
+    ask = ("compare", *sides, "--all", "--format", "json")
+    in_place = json.loads(bench(*ask).stdout)
+    bench("ingest", *(f"{name}:{side}" for name, side in zip("ab", sides, strict=True)))
+
+    assert in_place == json.loads(bench(*ask).stdout) and len(in_place) > 4
+    fields = "SELECT count(*) AS n FROM metrics WHERE metric = 'fields' AND original_value LIKE '%note%'"
+    assert json.loads(bench("sql", fields, "--format", "json").stdout) == [{"n": 4}]
+
+
 def test_equal_traces_differ_in_nothing(bench: Callable[..., Any], tmp_path: Path) -> None:
     """However late the recording began."""
     later = [(kind, name, start + 77, took) for kind, name, start, took in STEP]
