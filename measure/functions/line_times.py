@@ -5,6 +5,7 @@ the line at work: not one sample, as Python handles a signal only when a call in
 the innermost of the user's code, so that a library is charged to the line that called it; else the innermost of a library.
 """
 
+import gc
 import json
 import os
 import random
@@ -21,8 +22,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.tables import escape
+from ..engine.sampling import loops_for
 from ..engine.workload import Workload
 from ..options import progress
+from ..system.disturbance import DisturbanceCounters
 from ..system.own_process import own_command
 from .apart import NoAnswer, answer, ask
 from .program import Calls
@@ -97,29 +100,44 @@ def record_lines(run: "Run", runner: "Runner", plan: Sequence[Workload], timeout
 
 
 class LineSampler:
-    """For a `with` block in the main thread: the time spent at each line."""
+    """For a `with` block in the main thread: the time spent at each line, but while it pauses.
+
+    The timer runs on through a pause, and time since the sample before is carried on beyond it: so each moment that counts is as
+    likely to be looked at, however short the stretches between pauses are.
+    """
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         """Prepare it."""
         self.spent: dict[tuple[str, str, int], int] = defaultdict(int)  # ns by file, function and line
         self._period_s = period_s
-        self._running = False
+        self._running = self._counts = False
+        self._carried = 0  # ns since the last sample, before the last pause
         self._random = random.Random(0)
         self._owners: dict[str, str] = {}  # by file
 
     def __enter__(self) -> "LineSampler":
         """Start the timer."""
         self._before = signal.signal(signal.SIGALRM, self._sample)
-        self._last = time.perf_counter_ns()
         self._running = True
+        self.resume()
         self._arm()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop it."""
-        self._running = False
+        self._running = self._counts = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before)
+
+    def resume(self) -> None:
+        """Time counts from now on."""
+        self._last = time.perf_counter_ns()
+        self._counts = True
+
+    def pause(self) -> None:
+        """Time does not count from now on."""
+        self._counts = False
+        self._carried += time.perf_counter_ns() - self._last
 
     def _arm(self) -> None:
         signal.setitimer(signal.ITIMER_REAL, self._period_s * self._random.uniform(0.5, 1.5))
@@ -127,7 +145,12 @@ class LineSampler:
     def _sample(self, _: int, frame: FrameType | None) -> None:
         if not self._running:  # a late signal must not start the timer again, which would end the process
             return
-        now = time.perf_counter_ns()
+        if self._counts:
+            self._charge(frame, time.perf_counter_ns())
+            self._last = time.perf_counter_ns()  # sampling is nobody's time
+        self._arm()
+
+    def _charge(self, frame: FrameType | None, now: int) -> None:
         place, foreign = None, None
         while frame is not None and place is None:
             code, whose = frame.f_code, self._owner(frame.f_code.co_filename)
@@ -137,9 +160,8 @@ class LineSampler:
                 foreign = code.co_filename, code.co_qualname, frame.f_lineno or 0
             frame = frame.f_back
         place = place or foreign or ("", "", 0)
-        self.spent[place] += now - self._last
-        self._last = time.perf_counter_ns()  # sampling is nobody's time
-        self._arm()
+        self.spent[place] += self._carried + now - self._last
+        self._carried = 0
 
     def _owner(self, file: str) -> str:
         """Whose a file is: the user's, a library's, or bench's, as is what lies in no file."""
@@ -165,12 +187,16 @@ def sampled(call: Calls, seconds: float = SECONDS, period_s: float = PERIOD_S) -
     import linecache
 
     call()  # shows how a call is run to its end, and fills Python's own caches
-    took, loops, end = 0.0, 1, time.perf_counter() + seconds
-    sampler = LineSampler(period_s)
-    with sampler:
-        while time.perf_counter() < end:
-            took = call.timed(loops)
-            loops = max(1, min(2 * loops, int(loops * seconds * 1e8 / max(took, 1))))  # about 0.1 s together
+    loops, end = loops_for(call.timed(1)), time.perf_counter() + seconds
+    watch = DisturbanceCounters()
+    with LineSampler(period_s) as sampler:
+        sampler.pause()
+        while time.perf_counter() < end:  # samples as those that are timed: other threads get their turn between them
+            before = watch.read()
+            sampler.resume()
+            call.timed(loops)
+            sampler.pause()
+            watch.since(before)
     spent = Counter[SourceLine]()
     for (file, function, line), spent_ns in sampler.spent.items():
         text = linecache.getline(file, line).strip() if file else ""
@@ -188,7 +214,11 @@ def main() -> None:
     """In that process: answer the job on stdin with lines and the nanoseconds at each."""
 
     def look(prepare: Callable[[], Calls]) -> Iterator[tuple[dict[str, Any], int]]:
-        for line, spent in sampled(prepare()):
+        call = prepare()
+        call()
+        gc.collect()
+        gc.freeze()  # as where it is timed
+        for line, spent in sampled(call):
             yield asdict(line), spent
 
     answer(look)

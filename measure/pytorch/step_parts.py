@@ -13,11 +13,8 @@ from typing import Any
 
 from ..engine.program import Fact
 
-PASSES, KEPT = (
-    20,
-    10,
-)  # with the profiler, and the fastest of them, which nothing disturbed: how they differ is the error of a share
-PASS_NS = 10e6  # time of a pass, at least one step
+PASSES, FEWEST, KEPT = 40, 20, 10  # with the profiler, where a step is longer than a pass, and those kept: the fastest
+PASS_NS = 2e6  # of a pass, at least one step: one in which others get no turn at the processor is soon found
 MOST_EVENTS = 4_000  # of a pass, unless a step has more: torch reads each in Python
 OPERATOR, KERNEL = "operator_part", "kernel_part"  # share of the time of a pass; the text is its place in the step
 SLOWED = "profiler_slowdown"  # time of a step with the profiler / without it
@@ -58,7 +55,7 @@ def step_parts(torch: Any, call: Callable[[], Any], synchronize: Callable[[], No
     one_pass(1)  # starts the profiler's own threads
     first = one_pass(1)
     steps = max(1, min(int(PASS_NS / max(first.took, 1)), MOST_EVENTS // max(first.events, 1)))
-    passes = [one_pass(steps) for _ in range(PASSES)]
+    passes = [one_pass(steps) for _ in range(PASSES if first.took < PASS_NS else FEWEST)]
     return [*slowdowns(passes), *shares(KERNEL if on_gpu else OPERATOR, undisturbed(passes))]
 
 

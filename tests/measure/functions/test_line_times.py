@@ -5,6 +5,8 @@ import importlib
 import json
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,19 @@ from click.testing import CliRunner
 from ...builders import stored
 
 WORK = """
-import json, time
+import json, threading, time
 
+LOCK, ENDED = threading.Lock(), threading.Event()
+
+def hold():
+    while not ENDED.wait(0.0005):
+        with LOCK:
+            time.sleep(0.005)
+
+def locked():
+    with LOCK:
+        pass
+    return len(sorted(range(4000), key=str))
 
 def by_library(look):
     return json.dumps(1, default=look) + json.dumps(object(), default=look)
@@ -94,6 +107,35 @@ def test_a_late_signal_does_not_start_the_timer_again(work: Any) -> None:
     sampler._sample(0, sys._getframe())
 
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0) and not sampler.spent
+
+
+def test_a_pause_counts_for_no_line(work: Any) -> None:
+    """Time counted before it is charged at the next sample after it."""
+    with LineSampler(period_s=60) as sampler:
+        end = time.perf_counter() + 0.01
+        while time.perf_counter() < end:
+            pass
+        sampler.pause()
+        sampler._sample(0, sys._getframe())
+        assert not sampler.spent
+        time.sleep(0.05)
+        sampler.resume()
+        sampler._sample(0, sys._getframe())
+
+    (spent,) = sampler.spent.values()
+    assert 0.01e9 <= spent < 0.05e9
+
+
+def test_a_thread_that_waits_for_the_interpreter_gets_its_turn_as_where_it_is_timed(work: Any) -> None:
+    """Profiled in one long loop, calls kept it from a lock that each timed sample finds taken."""
+    holder = threading.Thread(target=work.hold)
+    holder.start()
+    with asyncio.Runner() as runner:
+        found = sampled(Calls(work.locked, (), {}, runner.get_loop()), seconds=0.3)
+    work.ENDED.set()
+    holder.join()
+
+    assert found[0][0].text == "with LOCK:"
 
 
 def test_shares_add_up_and_small_lines_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

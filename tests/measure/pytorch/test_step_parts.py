@@ -51,6 +51,7 @@ def test_operators_of_torch_are_recorded(monkeypatch: pytest.MonkeyPatch) -> Non
     """By their own names, each as often as a step calls it."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(step_parts, "PASSES", 3)
+    monkeypatch.setattr(step_parts, "FEWEST", 3)
     monkeypatch.setattr(step_parts, "KEPT", 2)
     x = torch.ones(3)
     facts = step_parts.step_parts(torch, lambda: (x.tanh(), x.tanh()), lambda: None, on_gpu=False)
