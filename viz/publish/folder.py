@@ -19,7 +19,7 @@ from .payload import DATA
 MANIFEST = "site.json"
 PAGE = "index.html"
 KIND = "bench site"
-_WRITTEN = re.compile(r"\.?[a-z]+-[0-9a-f]{12}\.js(\.tmp)?")
+_WRITTEN = re.compile(r"\.?[a-z]+-[0-9a-f]{12}\.(js|svg)(\.tmp)?")
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class SiteFolder:
 
 def _names(value: Any) -> Iterator[str]:
     """The names of files in what was kept."""
-    if isinstance(value, str) and "/" in value:
+    if isinstance(value, str) and value.startswith(f"{DATA}/"):
         yield value
     elif isinstance(value, list | dict):
         for each in value.values() if isinstance(value, dict) else value:

@@ -1,4 +1,4 @@
-"""The comparisons that a page opens with verdicts: each round and the one before, newest configs with each other, incidents.
+"""The comparisons that a page opens with verdicts: each round and the one before, newest configs of a kind, incidents.
 
 They are those of `bench compare`, made when publishing and written as it prints them, and made anew where a run of theirs
 changed; any other pair the page sets side by side without verdicts, for these need all that was measured before.
@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._version import __version__
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 ROUNDS = 5  # newest of each config, each judged against the one before
-CONFIGS = 4  # newest, judged against each other
+CONFIGS = 4  # newest that measured the same suites, judged against each other
+NEWEST = 50  # configs that may be among them
+KINDS = 8  # sets of suites whose configs are
 INCIDENTS = 5  # costliest, whose first run is judged against the last good one
 
 Pair = tuple[str, str]
@@ -42,10 +44,22 @@ def chosen(warehouse: "Warehouse", incidents: Sequence[Mapping[str, Any]]) -> li
         (before, after) for runs in itertools.islice(of_config.values(), 3 * CONFIGS)
         for after, before in itertools.pairwise(runs[: ROUNDS + 1])
     ]  # fmt: skip
-    newest = [runs[0] for runs in itertools.islice(of_config.values(), CONFIGS)]
-    pairs += [(before, after) for after, before in itertools.combinations(newest, 2)]
+    for newest in itertools.islice(_kinds(warehouse, [runs[0] for runs in of_config.values()]), KINDS):
+        pairs += [(before, after) for after, before in itertools.combinations(newest[:CONFIGS], 2)]
     pairs += [(row["good_run_id"], row["since_run_id"]) for row in incidents[:INCIDENTS] if row["good_run_id"]]
     return list(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
+
+
+def _kinds(warehouse: "Warehouse", runs: Sequence[str]) -> Iterable[list[str]]:
+    """Runs in their order by the suites that they measured."""
+    of_run = "list_contains(?::VARCHAR[], run_id) GROUP BY run_id"
+    query = f"SELECT run_id, list(DISTINCT suite ORDER BY suite) FROM _all_cells WHERE {of_run}"
+    suites = dict(warehouse.rows(query, [runs[:NEWEST]]))
+    kinds: dict[str, list[str]] = {}
+    for run in runs[:NEWEST]:
+        if run in suites:
+            kinds.setdefault(str(suites[run]), []).append(run)
+    return kinds.values()
 
 
 def write(

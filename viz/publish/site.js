@@ -168,6 +168,8 @@
   const ROWS = 200,
     SHORT = 32; // characters of a cell that stay on one line
   const collator = new Intl.Collator(undefined, { numeric: true });
+  const inOrder = (c) => (a, b) =>
+    ["name", "parameters"].map((name) => collator.compare(c[name]?.[a] ?? "", c[name]?.[b] ?? "")).find(Boolean) ?? a - b;
   const table = (columns, rows, { sort, onsort, label }) => {
     let [by, down] = sort ?? [null, false],
       shown = [],
@@ -341,6 +343,13 @@
       query = [...state].filter(([, value]) => value !== "");
     const text = new URLSearchParams(query).toString();
     history.replaceState(null, "", text ? `${path}?${text}` : path);
+  };
+
+  // ---- charts that were drawn when publishing
+  const drawnCharts = async (of) => {
+    const found = (await json(site.figures))[of] ?? [];
+    return found.length === 0 ? "" : el("div", { class: "drawn" }, found.map(([file, told, facts, command]) =>
+      el("figure", {}, el("figcaption", {}, el("b", {}, told), el("p", { class: "soft" }, facts)), el("img", { src: file, alt: told }), copyable(command))));
   };
 
   // ---- the charts of a case
@@ -594,6 +603,7 @@
         el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), query(name)), ` ${name}`])),
         previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
         failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`, one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
+        await drawnCharts(id),
         rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), field) : el("p", {}, "Nothing was measured in it that comparisons judge."),
         alike(found.shared, rows.values.length),
         rows.values.length ? found.node : "",
@@ -679,6 +689,7 @@
         since > 0 ? el("p", { class: "soft" }, `Judged ${since} ${since === 1 ? "run" : "runs"} ago, with the ${known.toLocaleString("en")} runs known then; the command below judges with all.`) : "",
         also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, line)))) : "",
         el("p", { class: "again" }, copyable(command)),
+        await drawnCharts(`${base}|${candidate}`),
         el("div", { class: "tools" }, chips, field, count),
         alike(shared, rows.length),
         found.node,
@@ -708,7 +719,7 @@
     async cases(_, state) {
       const c = await cases();
       document.title = "Cases";
-      const all = Array.from({ length: c.count }, (_, i) => i).sort((a, b) => collator.compare(c.name?.[a] ?? "", c.name?.[b] ?? ""));
+      const all = Array.from({ length: c.count }, (_, i) => i).sort(inOrder(c));
       const [apart, shared] = apartOf(c, all);
       const shownAxes = ["name", ...apart.filter((name) => name !== "name")];
       const found = table(shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (i) => c[name]?.[i], cell: (i) => name === "name" ? link(`#/case/${c.case_id[i]}`, c.name?.[i] ?? c.case_id[i]) : axis(c[name][i]) })), all, { label: "Cases" });
@@ -756,7 +767,7 @@
           if (log) logs.set(c.places.get(one.cases[at]), log);
         }
     }
-    const values = [...found].sort(([a], [b]) => collator.compare(c.name?.[a] ?? "", c.name?.[b] ?? "") || a - b).map(([place, values]) => ({ place, values }));
+    const values = [...found].sort(([a], [b]) => inOrder(c)(a, b)).map(([place, values]) => ({ place, values }));
     return { values, ended, logs };
   };
   const valueTable = (r, c, run, rows) => {

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..._version import __version__
-from . import contents, feeds, front, pairs, payload, tiles
+from . import contents, feeds, figures, front, pairs, payload, tiles
 from .folder import PAGE, SiteFolder
 from .private import ENDING, ENVIRONMENT, LOG, RUN, shortened, withheld_with
 
@@ -51,6 +51,9 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "", lo
     chosen = pairs.chosen(warehouse, found.history.incidents if found.history else [])
     configs = {run["run_id"]: run["config"] for run in found.runs}
     compared = pairs.write(warehouse, folder, chosen, configs, found.digests)
+    pictures = figures.write(
+        warehouse, folder, runs, [pair for pair in chosen if "|".join(pair) in compared], found.digests
+    )
     data = {
         "version": __version__,
         "tiles": divided.of_page(),
@@ -62,6 +65,7 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "", lo
                 ("runs", contents.of_runs(found)),
                 ("cases", contents.of_cases(found, divided.groups)),
                 ("changes", contents.of_changes(found)),
+                ("figures", pictures),
             )
         },
         "incidents": {one.number: one.title for one in incidents},
@@ -83,7 +87,10 @@ def described(logs: bool = False) -> list[tuple[str, str]]:
         ("of each case", "suite, model and the other axes, with paths in names cut to their last part"),
         ("its values", "median, 95 % interval and number of samples of what comparisons judge"),
         ("where it failed", ", ".join([*ENDING.values(), *(LOG.values() if logs else ())])),
-        ("what follows", "changes, incidents, means of suites, comparisons with their reasons"),
+        (
+            "what follows",
+            "changes, incidents, means of suites, comparisons with their reasons, charts of steps and requests",
+        ),
         ("left out", withheld_with(logs)),
     ]
 

@@ -21,6 +21,15 @@ ON_AXIS = "#6e7781"  # marks on an axis, on white and on black
 THEMES = ("paper", "screen", "dark")
 
 
+def dark_style() -> str:
+    """CSS for an SVG in the look `paper`: its inks and ground become those of `dark` where the reader's system is."""
+    changes = [
+        f'[{paint}="{colour}"]{{{paint}:{_LOOKS["dark"][part]}}}'
+        for part, colour in _LOOKS["paper"].items() for paint in ("fill", "stroke")
+    ]  # fmt: skip
+    return f"@media (prefers-color-scheme: dark){{{''.join(changes)}}}"
+
+
 def scale_of(inches: float) -> float:
     """Sizes in an image of that width: letters of 8 points, of 6.8 in a column of a paper, of 12 on a slide."""
     return 0.85 if inches < _COLUMN else 1.0 if inches < _SLIDE else 1.5

@@ -1,0 +1,105 @@
+"""The charts of a site: drawn where a run or pair has the data, kept from night to night, and private as the rest is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.viz.output import render
+from bench.viz.publish import figures, site
+
+from ...builders import Builder, case, metric, outcome, run, source, steps
+from ..browser import PROGRAM, Page
+from ..stores import HOSTILE
+from .sites import data, publish
+from .test_site_page import go
+
+SERVERS = ("/home/me/server-A", HOSTILE[0])
+
+
+@pytest.fixture(scope="module")
+def warehouse() -> Builder:
+    """Steps of two servers whose names are a path and hostile; one takes 10 % longer."""
+    made = Builder()
+    for place, config in enumerate(SERVERS):
+        run_id = f"server-{place}"
+        sizes = [1 + 37 * k % 900 for k in range(400)]
+        made.add(run(run_id, config), source(run=run_id, lines=400, config=config))
+        made.add(
+            *steps(run_id, sizes, [(5 + 0.02 * size) * (1 + 0.1 * place) * (1 + 0.01 * (size % 3)) for size in sizes])
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(warehouse: Builder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Their site."""
+    root = tmp_path_factory.mktemp("site")
+    publish(warehouse, root)
+    yield root
+
+
+def test_runs_and_pairs_with_steps_have_their_charts(folder: Path) -> None:
+    """Time against tokens of each run and of both, where its time goes, and the waterfall of the difference."""
+    (found,) = data(folder, "figures")
+    commands = {of: [command for *_, command in pictures] for of, pictures in found.items()}
+
+    assert commands == {
+        "server-0": ["bench viz runtime-vs-tokens server-0", "bench viz step-breakdown server-0"],
+        "server-1": ["bench viz runtime-vs-tokens server-1", "bench viz step-breakdown server-1"],
+        "server-0|server-1": [
+            "bench viz runtime-vs-tokens server-0 server-1 --split-by run", "bench viz why server-0 server-1 --case step",
+        ],
+    }  # fmt: skip
+    assert all((folder / file).read_bytes().startswith(b"<svg") for pictures in found.values() for file, *_ in pictures)
+
+
+def test_a_chart_shows_no_path(folder: Path) -> None:
+    """A text of a picture is shortened as any other, and its marks tell nothing beside it."""
+    pictures = [path.read_text(encoding="utf-8") for path in (folder / "data").glob("figure-*.svg")]
+
+    assert pictures
+    assert not any("/home" in picture or "aria-label" in picture for picture in pictures)
+
+
+def test_publishing_again_draws_nothing(folder: Path, warehouse: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The renderer is not even started where no run changed."""
+    monkeypatch.setattr(figures, "Renderer", None)
+    before = {path.name for path in (folder / "data").glob("*.svg")}
+    publish(warehouse, folder)
+
+    assert {path.name for path in (folder / "data").glob("*.svg")} == before
+
+
+def test_without_the_package_that_draws_a_site_has_no_charts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is published, and a sentence says what to install."""
+    monkeypatch.setattr(render.importlib.util, "find_spec", lambda *_: None)
+    one = Builder().add(run(), source(run="run", lines=20), *steps("run", range(1, 21), range(1, 21)))
+    publish(one, tmp_path)
+
+    assert data(tmp_path, "figures") == [{}]
+    assert "vl-convert-python" in capsys.readouterr().err
+
+
+def test_a_store_without_steps_draws_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of cases alone has its table."""
+    monkeypatch.setattr(figures, "Renderer", None)
+    one = case()
+    site.publish(Builder().add(run(), one, outcome(one), metric(one, "latency", 1e6, unit="ns")), tmp_path, title="t")
+
+    assert data(tmp_path, "figures") == [{}]
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages")
+def test_a_page_shows_its_charts(browser: Page, folder: Path) -> None:
+    """Each picture is loaded, light and dark, beside its title and command, and nothing in it runs."""
+    for dark in (False, True):
+        browser.open(folder / "index.html", dark=dark)
+        for address, count in (("#/run/server-0", 2), ("#/compare/server-0/server-1", 2)):
+            go(browser, address)
+            browser.ask("Promise.all([...document.images].map(image => image.decode()))")
+            assert browser.ask("[...document.images].filter(image => image.naturalWidth > 200).length") == count
+            assert browser.ask("document.querySelectorAll('.drawn .copy').length") == count
+    assert (browser.errors, browser.dialogs) == ([], [])
