@@ -19,7 +19,7 @@ REPORT = (
     "FROM executive_summary() WHERE run_id = '{newest}'",
     "FROM geomean_speedups() WHERE run_id = '{newest}'",
     "FROM flags() WHERE run_id = '{newest}'",
-    "FROM newly_flagged() WHERE run_id = '{newest}'",
+    "FROM newly_flagged(runs := ['{newest}'])",
     "FROM summary_diff()",
     "FROM history()",
 )

@@ -631,16 +631,6 @@ def test_flagged_numbers_and_their_words(warehouse: Builder) -> None:
     assert warehouse.rows(words) == [("speedup 0.500 (95 % 0.400–0.600, n=9) is below 0.95", "OOM")]
 
 
-def test_counted_cases(warehouse: Builder) -> None:
-    """A skipped case does not count; one of which accuracy alone was judged does, without numbers."""
-    for name, status in (("ok", "ok"), ("skipped", "skipped")):
-        warehouse.add(it := case(name, source_id="f"), outcome(it, status), metric(it, "speedup", 2.0, unit="ratio"))
-    warehouse.add(run(), it := case("accurate", source_id="f"), outcome(it, "pass", kind="accuracy"))
-
-    query = "SELECT name, same_id = case_id, speedup FROM _counted_cases JOIN case_axes USING (case_id) ORDER BY name"
-    assert warehouse.rows(query) == [("accurate", True, None), ("ok", True, 2.0)]
-
-
 def test_compared_and_judged_cases(runs: Builder) -> None:
     """Beside what is shown stands how long it has been so; what only the base measured is not judged."""
     for run_id, ns, names in (("a1", 100, "mk"), ("a2", 400, "m")):

@@ -43,12 +43,16 @@ report_panels AS MATERIALIZED (  -- of a run and panel: the track of reports tha
     FROM placed_panels AS placed
     JOIN wanted_places AS wanted ON placed.track = wanted.track AND position BETWEEN first_place AND last_place
 ),
+same_cases AS MATERIALIZED (SELECT * FROM _same_cases),
+superseded_cases AS MATERIALIZED (SELECT * FROM _superseded_cases),
 report_flags AS MATERIALIZED (
-    SELECT track, position, previous_run, flag.run_id, flag.case_id, coalesce(same_id, flag.case_id) AS same_id, metric
+    SELECT
+        track, position, previous_run, flag.run_id, flag.config, flag.case_id, coalesce(same_id, flag.case_id) AS same_id, metric, unit,
+        value, low, high, n, threshold, cause
     FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
     JOIN report_panels AS report ON flag.run_id = report.run_id AND flag.panel = report.panel
-    ANTI JOIN _superseded_cases AS again ON flag.run_id = again.run_id AND flag.case_id = again.case_id
-    LEFT JOIN _same_cases AS same ON flag.run_id = same.run_id AND flag.case_id = same.case_id
+    ANTI JOIN superseded_cases AS again ON flag.run_id = again.run_id AND flag.case_id = again.case_id
+    LEFT JOIN same_cases AS same ON flag.run_id = same.run_id AND flag.case_id = same.case_id
 ),
 flag_places AS (
     SELECT track, same_id, metric, list(position) AS flagged_places
@@ -63,10 +67,27 @@ new_flags AS (  -- and the place before each that was flagged last
     WHERE previous_run IS NOT NULL AND (runs IS NULL OR list_contains(runs::VARCHAR[], run_id))
         AND NOT list_contains(flagged_places, position - 1)
 ),
+report_summaries AS MATERIALIZED (
+    SELECT track, position, summary.run_id, case_id, speedup, compile_ns, compression_ratio
+    FROM case_summaries AS summary
+    JOIN report_panels AS report ON summary.run_id = report.run_id AND summary.panel = report.panel
+    WHERE status <> 'skipped'
+),
+judged_cases AS (  -- for performance, or for accuracy alone
+    SELECT * FROM report_summaries
+    UNION ALL
+    SELECT track, position, accuracy.run_id, accuracy.case_id, NULL, NULL, NULL
+    FROM case_outcomes AS accuracy
+    JOIN report_panels AS report ON accuracy.run_id = report.run_id AND accuracy.panel = report.panel
+    ANTI JOIN (SELECT run_id, case_id FROM report_summaries UNION ALL SELECT run_id, same_id FROM same_cases) AS summary
+        ON accuracy.run_id = summary.run_id AND accuracy.case_id = summary.case_id
+    WHERE kind = 'accuracy' AND status <> 'skipped'
+),
 report_cases AS (
-    SELECT track, position, same_id, speedup, compile_ns, compression_ratio
-    FROM _counted_cases AS own
-    JOIN report_panels AS report ON own.run_id = report.run_id AND own.panel = report.panel
+    SELECT track, position, coalesce(same_id, own.case_id) AS same_id, speedup, compile_ns, compression_ratio
+    FROM judged_cases AS own
+    ANTI JOIN superseded_cases AS again ON own.run_id = again.run_id AND own.case_id = again.case_id
+    LEFT JOIN same_cases AS same ON own.run_id = same.run_id AND own.case_id = same.case_id
 ),
 case_places AS (SELECT track, same_id, list(position) AS places FROM report_cases GROUP BY track, same_id),
 followed_flags AS (
@@ -80,19 +101,18 @@ followed_flags AS (
 report_times AS (SELECT DISTINCT track, position, began_at FROM report_panels)
 
 SELECT
-    flag.run_id, flag.config, flag.case_id, {flag.axes},
-    flag.metric, flag.unit, flag.value, flag.low, flag.high,
-    flag.threshold, _flag_reason(flag.metric, flag.value, flag.low, flag.high, flag.n, flag.threshold, flag.cause) AS why,
+    new.run_id, new.config, new.case_id, {axes},
+    new.metric, new.unit, new.value, new.low, new.high,
+    new.threshold, _flag_reason(new.metric, new.value, new.low, new.high, new.n, new.threshold, new.cause) AS why,
     previous_run, CASE WHEN before.same_id IS NULL THEN 'absent' ELSE 'fine' END AS before,
-    CASE flag.metric
+    CASE new.metric
         WHEN 'speedup' THEN before.speedup
         WHEN 'compile_latency' THEN before.compile_ns / 1e9::DOUBLE
         WHEN 'compression_ratio' THEN before.compression_ratio
     END AS value_before,
     since.began_at AS fine_since, coalesce(len(fine_places), 0) AS fine_runs
 FROM followed_flags AS new
-JOIN _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
-    ON new.run_id = flag.run_id AND new.case_id = flag.case_id AND new.metric = flag.metric
+LEFT JOIN case_axes AS axes ON new.case_id = axes.case_id
 LEFT JOIN report_cases AS before
     ON new.track = before.track AND new.position - 1 = before.position AND new.same_id = before.same_id
 LEFT JOIN report_times AS since ON new.track = since.track AND list_min(fine_places) = since.position
