@@ -212,7 +212,7 @@ def _of_one(comparison: Comparison, row: Row) -> str:
     if row["verdict"] == "SAME":
         return f"{what} is the same within {_floors([row])}, {change or 'equal'}"
     if row["verdict"] == "UNSURE":
-        return f"{what} may have changed or not, {change or row['reason']}"
+        return f"{what} shows no sure change, {change or row['reason']}"
     likely = "is likely" if row["verdict"].startswith("LIKELY") else "is"
     return f"{what} {likely} {change}" if change else f"{what} changed: {row['reason']}"
 

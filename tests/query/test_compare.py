@@ -321,12 +321,11 @@ def test_of_many_unsure_rows_the_largest_are_shown() -> None:
 
 
 def test_a_count_without_a_better_direction_is_shown_as_changed(warehouse: Builder) -> None:
-    """Captured operators 6 → 8: a row and a sentence say so; one that did not change is left out."""
+    """Captured operators 6 → 8: a row and a sentence say so; neither the same count nor the rounds that a tool chose is there."""
     for name, value in (("a", 6.0), ("b", 8.0)):
         it = case("m", name, suite="s")
-        warehouse.add(
-            run(name), it, metric(it, "captured_ops", value, unit="count"), metric(it, "graphs", 1.0, unit="count")
-        )
+        counts = {"captured_ops": value, "graphs": 1.0, "rounds": 100 * value, "iterations": 10 * value}
+        warehouse.add(run(name), it, *(metric(it, one, count, unit="count") for one, count in counts.items()))
     found = compare(warehouse, Side("a", ("a",)), Side("b", ("b",)))
 
     assert [(row["metric"], row["verdict"]) for row in found.rows] == [("captured_ops", "CHANGED")]

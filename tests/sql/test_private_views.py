@@ -419,6 +419,8 @@ def test_steps(warehouse: Builder) -> None:
         ("_is_count('rss_peak', 'bytes')", False),
         ("_is_counter('instructions')", True),
         ("_is_counter('graph_breaks')", False),
+        ("_is_effort('rounds')", True),
+        ("_is_effort('captured_ops')", False),
         ("_is_failures('failed_calls')", True),
         ("_is_failures('latency')", False),
         ("_share_difference(1, 10, 0, 10)", 0.0),

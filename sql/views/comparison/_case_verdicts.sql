@@ -13,7 +13,7 @@
 -- likely as soon as the interval excludes 0.
 --
 -- A count is exact where repeats agree, but for what failed by chance: a change is a change, however small. Of all statistics of the same samples one is judged
--- (_measurement), and one cold call a run is not.
+-- (_measurement), and neither one cold call a run is, nor how much was measured (_is_effort).
 --
 -- arguments: base, candidate, last, floor, fdr, across
 --
@@ -73,7 +73,7 @@ SELECT
     own.* EXCLUDE (is_usual, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, nearest), low AS change_low, high AS change_high, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
-        WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value THEN 'CHANGED' END
+        WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value AND NOT _is_effort(metric) THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
         WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
         WHEN is_exact OR is_large AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND is_as_assumed AND nearest > 0)
