@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from .builders import Builder
+from .warm import Warm, server
 
-# Files whose tests share what takes long to make: each group runs in one process of xdist. `--dist loadgroup` would read
-# marks, which pytest 9.2 no longer lets it (pytest-xdist issue 1386).
+# A file runs whole in one process of xdist, for its tests share what takes long to make, and files of a group likewise.
 TOGETHER = {
     "tests/sql/test_spark.py": "spark",  # one Java
     "tests/sql/test_dialects.py": "spark",  # one translation of all views
-    "tests/warehouse/test_archive.py": "archive",
-    "tests/warehouse/test_odd_files.py": "odd files",  # one process that has imported everything, one store to copy
-    "tests/warehouse/test_other_users.py": "other users",  # likewise
-    "tests/measure/revisions/test_packages.py": "packages",  # two versions of a package, installed once
-    "tests/viz/test_charts.py": "charts",
-    "tests/viz/test_files.py": "files",  # one renderer
-    "tests/viz/test_sizes.py": "sizes",  # every chart rendered once
 }
 
 # A commit passes or fails always: examples follow from the code. No property claims how long it takes, which differs.
@@ -62,12 +56,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give out tests one by one, and the groups of TOGETHER whole."""
+    """Give out files, those of most tests first, so that no core is left with a long one at the end.
+
+    `--dist loadgroup` would read marks, which pytest 9.2 no longer lets it (pytest-xdist issue 1386).
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduler(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return TOGETHER.get(nodeid.partition("::")[0], nodeid)
+            file = nodeid.partition("::")[0]
+            return TOGETHER.get(file, file)
 
     return Scheduler(config, log)
 
@@ -82,6 +80,13 @@ def measurements_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
 def warehouse() -> "Builder":  # by name: the class would hold DuckDB's module to the very end, and that reports a leak
     """An empty warehouse in memory."""
     return Builder()
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """Run `bench` or a script in a process of its own, without the imports that every start would do again."""
+    with server() as run:
+        yield run
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def test_a_query_gives_rows_in_every_form(store: OpenStore) -> None:
     assert store.sql("FROM change_points").rows() == []
 
 
-@pytest.mark.parametrize(("form", "package"), [("df", "pandas"), ("pl", "polars")])
+@pytest.mark.parametrize(("form", "package"), first_of(1, [("df", "pandas"), ("pl", "polars")]))
 def test_a_data_frame_needs_its_package(store: OpenStore, form: str, package: str) -> None:
     """It is given where the package is installed; else the error says how to install it."""
     asked = getattr(store.sql("SELECT 1 AS one"), form)
@@ -77,6 +77,7 @@ def test_a_query_that_cannot_be_asked_is_an_error_that_says_why(
         getattr(store.sql(query), form)()
 
 
+@pytest.mark.exhaustive
 def test_a_question_sees_what_was_recorded_since(tmp_path: Path) -> None:
     """Nothing has to be opened again."""
     with bench.run("first", store=tmp_path):

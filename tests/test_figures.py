@@ -15,6 +15,7 @@ def report(value: float, unit: str = "s", reference: float | None = None) -> int
     return run.report()
 
 
+@pytest.mark.exhaustive
 def test_a_figure_that_grew_since_the_last_run_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -302,6 +302,7 @@ def test_a_suite_of_pytest_benchmark_runs_unchanged(pytester: pytest.Pytester, o
     session(pytester, "-p", "no:benchmark", "--strict-markers", *options).assert_outcomes(passed=3)
 
 
+@exhaustive
 def test_what_a_test_of_pytest_benchmark_says_is_recorded(pytester: pytest.Pytester) -> None:
     """Rounds and iterations as it says, the group as a parameter, numbers beside the time as metrics."""
     pytester.makepyfile(test_a=SUITE_OF_PYTEST_BENCHMARK)

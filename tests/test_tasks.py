@@ -8,30 +8,31 @@ from pathlib import Path
 
 import pytest
 
+from .warm import Told, Warm
+
 ROOT = Path(__file__).parents[1]
 
 
 class Shell:
     """An empty folder to type commands in."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warm: Warm) -> None:
         self.folder = folder
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("BENCH_")}
         self.environment |= {"PYTHONPATH": str(ROOT / ".types")}
         self.environment.pop("COLUMNS", None)
+        self._warm = warm
 
     def __call__(self, *words: str, code: int = 0) -> str:
         """Type `bench WORDS` and return all it writes; its exit code must be `code`."""
-        done = self.python("-m", "bench", *words)
-        assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        return done.stdout + done.stderr
+        ended, out, err = self.python("bench", *words)
+        assert ended == code, (words, ended, out, err)
+        assert "Traceback" not in err
+        return out + err
 
-    def python(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run Python in the folder."""
-        return subprocess.run(
-            [sys.executable, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True
-        )
+    def python(self, *words: str) -> Told:
+        """Run a script in the folder."""
+        return self._warm(*words, folder=self.folder, environment=self.environment)
 
     def write(self, name: str, text: str) -> None:
         """Write a file into the folder."""
@@ -40,8 +41,18 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path, warm: Warm) -> Shell:
+    return Shell(tmp_path, warm)
+
+
+@pytest.fixture(scope="module")
+def typist(tmp_path_factory: pytest.TempPathFactory, warm: Warm) -> Shell:
+    """A folder with a recorded run and functions to measure, for command lines that change nothing."""
+    shell = Shell(tmp_path_factory.mktemp("typist"), warm)
+    shell.write("own.py", SCRIPT)
+    shell.write("work.py", "def fast(): pass\ndef slow(): pass\n")
+    shell.python("own.py", "main", "1")
+    return shell
 
 
 def hyperfine(*commands: tuple[str, float]) -> str:
@@ -116,7 +127,7 @@ def test_own_script_in_eight_lines(shell: Shell) -> None:
     shell.write("own.py", SCRIPT)
     for turn in range(3):
         for config, factor in (("main", 1.0), ("fused", 0.8)):
-            assert shell.python("own.py", config, str(factor + turn / 1000)).returncode == 0
+            assert shell.python("own.py", config, str(factor + turn / 1000))[0] == 0
     text = shell("compare", "main", "fused", "--all-runs")
 
     assert " 1.2" in text and "FASTER" in text and "…" not in text and "3 against 3 runs" in text
@@ -191,13 +202,9 @@ def test_undo_rename_and_redo(shell: Shell) -> None:
         (("measure", "function", "work.py:fsat"), "no function 'fsat' in work. Nearest: 'fast'"),
     ],
 )  # fmt: skip
-def test_typos_are_understood(shell: Shell, words: tuple[str, ...], said: str) -> None:
+def test_typos_are_understood(typist: Shell, words: tuple[str, ...], said: str) -> None:
     """In one sentence, with the nearest name."""
-    shell.write("own.py", SCRIPT)
-    shell.write("work.py", "def fast(): pass\ndef slow(): pass\n")
-    shell.python("own.py", "main", "1")
-
-    assert said in shell(*words, code=2)
+    assert said in typist(*words, code=2)
 
 
 def test_the_project_says_which_store_and_floor(shell: Shell) -> None:
@@ -224,8 +231,22 @@ def test_moving_verifying_and_copying_a_store(shell: Shell) -> None:
 def test_a_suite_of_tests_fails_where_it_became_slower(shell: Shell) -> None:
     """pytest-benchmark's fixture, without that plugin."""
     shell.write("test_own.py", "def test_sum(benchmark):\n    assert benchmark(sum, [1, 2]) == 3\n")
-    options = ("-m", "pytest", "-q", "-p", "no:benchmark", "-p", "no:cacheprovider")
-    done = shell.python(*options, "--bench", "--bench-budget", "0.05", "test_own.py")
+    options = (
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:benchmark",
+        "-p",
+        "no:cacheprovider",
+        "--bench",
+        "--bench-budget",
+        "0.05",
+    )
+    done = subprocess.run(
+        [sys.executable, *options, "test_own.py"],
+        cwd=shell.folder, env=shell.environment, capture_output=True, text=True,
+    )  # fmt: skip
 
     assert done.returncode == 0, done.stdout
     assert "test_own.py::test_sum" in shell("show")

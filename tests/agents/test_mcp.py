@@ -260,6 +260,7 @@ def test_no_query_leaves_the_sandbox(server: Any, store: Store, tmp_path: Path, 
     assert not any("secret\n" in reply.text for reply in replies)
 
 
+@exhaustive
 def test_no_option_of_a_chart_names_a_file(server: Any, tmp_path: Path) -> None:
     """A spec is read from a file, so it is no option here; nor is anything that is no parameter of the chart."""
     pytest.importorskip("altair")
@@ -277,6 +278,7 @@ def test_no_option_of_a_chart_names_a_file(server: Any, tmp_path: Path) -> None:
     assert [(reply.failed, reply.fields["kind"]) for reply in replies] == [(True, "UnknownName")] * 4
 
 
+@exhaustive
 def test_hostile_names_are_data(server: Any) -> None:
     """As text they steer no terminal; the words about a row name them escaped; nothing they say becomes a cure."""
     calls: list[Call] = [
@@ -411,6 +413,7 @@ def test_only_listed_commands_are_measured(measuring: tuple[Any, Store]) -> None
     assert not Path("new").exists()
 
 
+@exhaustive
 def test_a_measurement_past_its_time_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its record is kept."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT / ".types"))

@@ -61,6 +61,7 @@ def test_an_older_copy_behind_a_longer_one_is_known(load: Load, rows: Rows, tmp_
     assert rows("SELECT count(*), count(DISTINCT line), count(DISTINCT run_id) FROM schedule_chunks") == [(35, 35, 1)]
 
 
+@pytest.mark.exhaustive
 def test_an_older_copy_that_comes_alone_is_a_run_of_its_own(
     load: Load, rows: Rows, store: Store, tmp_path: Path
 ) -> None:
@@ -76,6 +77,7 @@ def test_an_older_copy_that_comes_alone_is_a_run_of_its_own(
     assert verify(store).problems == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("trials", in_parts(range(8), every=5))
 def test_one_call_loads_what_several_would(trials: list[int], tmp_path: Path) -> None:
     """Logs and profiles that begin alike, in any order and any folders, plain or with a pattern: as if each came as it grew."""
@@ -138,6 +140,7 @@ def test_lines_that_no_pattern_matches_are_counted(load: Load, rows: Rows, tmp_p
     assert rows("SELECT lines, loaded, known, left_out FROM source_files") == [(4, 2, 0, 2)]
 
 
+@pytest.mark.exhaustive
 def test_a_packed_file_whose_lines_are_megabytes_long(load: Load, tmp_path: Path) -> None:
     """Its complete lines stayed unread: its first 64 KiB hold no line end, which was taken for a writer at work."""
     path = tmp_path / "long.jsonl.gz"

@@ -68,6 +68,7 @@ def test_a_tag_is_a_pair(profiles: Path) -> None:
         run(profiles / "a", "--tag", "gpu", store=profiles / "store")
 
 
+@pytest.mark.exhaustive
 def test_values_that_no_cell_counts_are_noted(tmp_path: Path) -> None:
     """Infinity is none of them: it is a row without a value."""
     for number, value in enumerate(("1e149", "inf", "-1e150")):

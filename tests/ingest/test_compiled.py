@@ -249,6 +249,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seeds", in_parts(range(20), every=10))
 def test_they_agree_on_the_lines_of_a_pattern(
     seeds: Sequence[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -305,6 +306,7 @@ def test_blank_lines_at_the_end_are_no_rows(row: str, tmp_path: Path, monkeypatc
     assert found.tally.loaded == 3 - (first != row)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", [1, 50, 150])
 def test_a_quote_that_is_not_closed_costs_its_row_alone(
     after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -197,6 +197,7 @@ def test_accuracy_is_a_status_and_zero_is_none(load: Load, rows: Rows, tmp_path:
     ]
 
 
+@pytest.mark.exhaustive
 def test_equal_accuracy_files_of_two_compilers_both_load(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Their content is the same; their names say it was measured twice."""
     text = "dev,name,batch_size,accuracy\ncuda,a,4,pass\n"
@@ -232,6 +233,7 @@ def test_the_traps_of_a_row(load: Load, rows: Rows, tmp_path: Path) -> None:
     assert any("1 row repeats the name" in note for note in report.notes)
 
 
+@pytest.mark.exhaustive
 def test_cpu_memory_is_a_hundredth_of_what_is_written(load: Load, rows: Rows, tmp_path: Path) -> None:
     """The benchmark multiplies a percentage by the memory; the note says so."""
     columns = HEADER.strip() + ",eager_peak_mem,dynamo_peak_mem,calls_captured\n"
@@ -263,6 +265,7 @@ def test_phases_of_compilation_are_known_only_when_none_is_missing(load: Load, r
     ]
 
 
+@pytest.mark.exhaustive
 def test_published_summaries_are_left_out(load: Load, tmp_path: Path) -> None:
     """They are derived; the views derive them again."""
     write(tmp_path, "geomean.csv", ",Compiler,torchbench\neager,eager,1.00x\n")
@@ -274,6 +277,7 @@ def test_published_summaries_are_left_out(load: Load, tmp_path: Path) -> None:
     assert any("geomean.csv is a published summary" in note for note in report.notes)
 
 
+@pytest.mark.exhaustive
 def test_every_row_of_the_real_report_arrives(load: Load, rows: Rows, shared_data: Path) -> None:
     """Rows, failures and statuses are as an independent reader counted them."""
     folder = next((shared_data / "dynamo_dashboard").glob("day_*"))

@@ -104,6 +104,7 @@ def test_a_last_line_still_being_written_waits(load: Load, rows: Rows, tmp_path:
     assert rows("SELECT line, batch_id FROM schedule_chunks ORDER BY 1") == [(1, 1), (2, 2), (3, 3)]
 
 
+@pytest.mark.exhaustive
 def test_a_first_line_of_many_megabytes_is_not_taken_for_one_still_being_written(load: Load, tmp_path: Path) -> None:
     """The file was passed over with exit code 0; with --format its other lines are loaded."""
     path = tmp_path / "long.jsonl"
@@ -134,6 +135,7 @@ def test_a_file_added_later_joins_the_run(load: Load, rows: Rows, profile: Path)
     assert rows("SELECT count(*) FROM runs") == [(1,)]
 
 
+@pytest.mark.exhaustive
 def test_a_copy_in_the_same_folder_counts_as_known(load: Load, rows: Rows, profile: Path) -> None:
     """The same steps are not counted twice."""
     (profile / "copy_9.jsonl").write_bytes((profile / "p_9.jsonl").read_bytes())
@@ -296,6 +298,7 @@ def test_a_forced_format_must_exist(load: Load, profile: Path) -> None:
         load(profile, sources=SourceOptions(format="schedule"))
 
 
+@pytest.mark.exhaustive
 def test_names_with_patterns_are_names(load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """*, ?, [ and quotes in a name mean themselves, in bulk too."""
     monkeypatch.setattr("bench.ingest.formats.scheduler.BULK_BYTES", 0)
@@ -311,6 +314,7 @@ def test_names_with_patterns_are_names(load: Load, rows: Rows, tmp_path: Path, m
     ]  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_an_error_in_the_middle_leaves_the_file_out(
     load: Load, rows: Rows, profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

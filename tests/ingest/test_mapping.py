@@ -398,6 +398,7 @@ def test_an_object_of_numbers_is_a_table(tmp_path: Path) -> None:
     assert [metric.metric for metric in plain.of(Metric)] == ["value"]
 
 
+@pytest.mark.exhaustive
 def test_rows_may_be_of_different_configs(load: Any, rows: Rows, tmp_path: Path) -> None:
     """Each config is a run of its own."""
     lay(tmp_path, {"x/t.csv": "engine,m,v\nvllm,a,1\nsglang,a,2\nvllm,b,3\n"})
@@ -523,6 +524,7 @@ def test_percent_is_a_unit_however_it_is_written(tmp_path: Path) -> None:
     assert [reject.reason for reject in found.of(Reject)] == ['v is "50%", not a number']
 
 
+@pytest.mark.exhaustive
 def test_parquet_that_is_no_log_needs_a_mapping(load: Any, rows: Rows, tmp_path: Path) -> None:
     """With one it is a table like any other; moments of Parquet are moments."""
     table = pa.table({
@@ -536,6 +538,7 @@ def test_parquet_that_is_no_log_needs_a_mapping(load: Any, rows: Rows, tmp_path:
     assert rows("SELECT began_at::VARCHAR FROM run_summaries") == [("2026-01-01 00:00:00",)]
 
 
+@pytest.mark.exhaustive
 def test_a_folder_of_which_some_files_fit(load: Any, tmp_path: Path) -> None:
     """The others are left out and said; where none fits it is an error with the reasons."""
     lay(tmp_path, {"x/a.csv": RESULTS, "x/b.csv": RESULTS.replace("resnet", "vit"), "x/README": "hello"})
@@ -572,6 +575,7 @@ def test_options_name_columns_as_a_mapping_does(tmp_path: Path) -> None:
     assert result.stderr.splitlines()[0] == f"note: r.csv: read with --map '{said}'"
 
 
+@pytest.mark.exhaustive
 def test_explain_says_how_to_read_it_again(tmp_path: Path) -> None:
     """The file with its mapping, for without it nobody can."""
     (tmp_path / "r.csv").write_text(RESULTS)

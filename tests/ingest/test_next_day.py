@@ -102,6 +102,7 @@ def _ingest(store: Store, folders: list[Path]) -> None:
             _ingest(store, folders[len(folders) // 2 :])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kinds", in_parts([*SAMPLES], every=4))
 def test_no_second_day_turns_verify_red(kinds: list[str], tmp_path: Path) -> None:
     """A history that grew, a row twice, the newest first, an empty list, files that describe a machine: all are accounted for."""

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ..exhaustive import first_of
 from .formats.reading import lay, read, recognised
 
 Load = Callable[..., IngestReport]
@@ -101,6 +102,7 @@ def test_log_entries_before_a_list_are_no_part_of_it() -> None:
     assert document_in(lines) == (lines, 0)
 
 
+@pytest.mark.exhaustive
 def test_colours_before_a_document_do_not_hide_it(tmp_path: Path, rows: Rows) -> None:
     """The bracket of an escape sequence opens nothing."""
     document = {"results": [{"command": "x", "mean": 1.0, "times": [1.0]}]}
@@ -236,7 +238,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("field", SETTINGS)
+@pytest.mark.parametrize("field", first_of(3, SETTINGS))
 def test_files_of_another_setup_are_other_cases(field: str, load: Load, rows: Rows, tmp_path: Path) -> None:
     """Each file has the case it has alone, whatever it is loaded with; repeats stay repeats."""
     for name, value in zip("abc", (SETTINGS[field][0], *SETTINGS[field]), strict=True):
@@ -265,6 +267,7 @@ def test_what_was_measured_is_no_setting(name: str) -> None:
     assert not is_setting(name)
 
 
+@pytest.mark.exhaustive
 def test_another_setup_that_no_axis_says_is_told(load: Load, tmp_path: Path) -> None:
     """Arguments of a server are no axes, for its defaults change with its version; once for all files of a config."""
 
@@ -281,6 +284,7 @@ def test_another_setup_that_no_axis_says_is_told(load: Load, tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.exhaustive
 def test_files_that_share_a_case_but_not_their_prompts_are_told(load: Load, tmp_path: Path) -> None:
     """Means that vary are known by the nearest power of two only."""
     lay(

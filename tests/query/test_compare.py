@@ -159,6 +159,7 @@ def test_folders_are_read_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not store.root.exists()
 
 
+@pytest.mark.exhaustive
 def test_what_the_store_knows_by_content_is_found_there(tmp_path: Path) -> None:
     """A folder that was ingested, also as another config, is its run; one that was not is read beside the store's runs."""
     store = Store.find(tmp_path / "store")
@@ -211,6 +212,7 @@ def test_other_stores_are_read_in_place(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_side_of_another_store_says_what_else_there_is(tmp_path: Path) -> None:
     """More runs of its config, and which runs there are where none answers to the name."""
     base = recorded(tmp_path / "a" / ".bench", "a1", "a2").root
@@ -223,6 +225,7 @@ def test_a_side_of_another_store_says_what_else_there_is(tmp_path: Path) -> None
         found_in_place(store, f"mian:{base}", "main")
 
 
+@pytest.mark.exhaustive
 def test_what_a_killed_process_left_in_another_store_counts(tmp_path: Path) -> None:
     """Its journal is read, and stays where it is."""
     base = tmp_path / "a"
@@ -255,6 +258,7 @@ def test_a_file_that_grew_is_known_by_its_beginning(tmp_path: Path) -> None:
         assert [side.runs for side in find_sides(warehouse, *texts)] == named
 
 
+@pytest.mark.exhaustive
 def test_a_name_that_is_a_path_too_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And how to mean the path is said."""
     monkeypatch.chdir(tmp_path)
@@ -307,6 +311,7 @@ def test_what_matters_comes_first() -> None:
     assert (rows[0][7], rows[1][7]) == ("candidate OOM: out of memory", "q below 0.001; 3 against 3 runs, confirmed")
 
 
+@pytest.mark.exhaustive
 def test_of_many_unsure_rows_the_largest_are_shown() -> None:
     """Changes would scroll away; the rest is counted by reason, and --all shows it."""
     warehouse = built(*RUNS, *measured("a", 1), *measured("b", 2))
@@ -361,6 +366,7 @@ def test_sentences_tell_what_a_table_cannot() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_means_beyond_the_first_are_counted_with_the_command_that_lists_them() -> None:
     """A comment or a terminal holds twelve."""
     backends = [f"backend{number}" for number in range(14)]
@@ -394,10 +400,13 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
 
 @pytest.mark.parametrize(
     ("runs", "verdict"),
-    [
-        (3, "❌ **all cases together 0.80x in latency (slower)"),
-        (1, "⚪ **all cases together 0.95x in latency (unsure)"),
-    ],
+    first_of(
+        1,
+        [
+            (3, "❌ **all cases together 0.80x in latency (slower)"),
+            (1, "⚪ **all cases together 0.95x in latency (unsure)"),
+        ],
+    ),
 )
 def test_a_document_says_what_all_cases_share(runs: int, verdict: str) -> None:
     """It opens with it, as the exit code does, although each case beyond it is the same; a doubtful shift is no pass."""

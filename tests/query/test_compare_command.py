@@ -169,6 +169,7 @@ def test_data_carry_every_row(bench: Bench, tmp_path: Path) -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.exhaustive
 def test_a_bin_of_steps_is_named_with_a_hyphen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The dash of its name is on few keyboards."""
     monkeypatch.setenv("BENCH_STORE", str(tmp_path / ".bench"))

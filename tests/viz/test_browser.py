@@ -141,6 +141,7 @@ def test_a_config_can_be_shown_alone_by_keyboard(browser: Page, two: Path) -> No
     assert browser.marks() == both
 
 
+@pytest.mark.exhaustive
 def test_a_colour_bar_lies_above_the_plot_on_a_phone(browser: Page, tmp_path: Path) -> None:
     """Beside it, it took half of the width, and what stands above the plot pushed the title out of the picture."""
     path = write(draw(many(3000), color_by="batch"), tmp_path / "batch.html")
@@ -212,6 +213,7 @@ def test_hostile_names_are_only_text_in_every_chart(browser: Page, tmp_path: Pat
     assert browser.marks() > 100
 
 
+@pytest.mark.exhaustive
 def test_hostile_rows_are_only_text_in_a_spec_of_ones_own(browser: Page, tmp_path: Path) -> None:
     """Drawn as text, coloured by, put into tooltips as they are: nothing of them runs."""
     text = {"field": "name", "type": "nominal"}

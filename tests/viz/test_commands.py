@@ -38,6 +38,7 @@ def invoke(store: Path, *arguments: object) -> Result:
     return result
 
 
+@exhaustive
 def test_configs_are_given_the_natural_way(store: Path) -> None:
     """`--configs A B`, and the counts of each on standard error."""
     result = invoke(store, "--configs", "A", "B")
@@ -160,6 +161,7 @@ def test_a_device_stays_a_device_and_a_link_a_link(store: Path, tmp_path: Path) 
     assert (tmp_path / "real.csv").read_text() == piped
 
 
+@exhaustive
 def test_a_full_disk_leaves_the_old_file(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the file and the cure, with the exit code of a full disk; what was there stays, and no half is left."""
     old = tmp_path / "chart.json"
@@ -238,6 +240,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert "runtime-vs-tokens" in done.stdout
 
 
+@exhaustive
 def test_a_pipe_that_closes_early_is_no_error(store: Path) -> None:
     """`bench viz … | head -1` is fine."""
     command = f"{sys.executable} -m bench viz runtime-vs-tokens --store '{store}' | head -1"

@@ -62,6 +62,7 @@ def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> No
     assert page.read_bytes().count(b'class="chart"') == 3
 
 
+@pytest.mark.exhaustive
 def test_a_page_alone_takes_no_markdown(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 10,000 changes it takes as long as all questions together, and nobody reads it."""
     pytest.importorskip("vl_convert")
@@ -71,6 +72,7 @@ def test_a_page_alone_takes_no_markdown(store: Path, tmp_path: Path, monkeypatch
     assert (tmp_path / "r.html").exists()
 
 
+@pytest.mark.exhaustive
 def test_without_a_renderer_markdown_has_no_charts_and_says_so(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_typing_filters_and_copying_takes_what_is_shown(browser: Page, tmp_path:
     ]
 
 
+@pytest.mark.exhaustive
 def test_it_reads_on_a_phone_and_in_the_dark(browser: Page, tmp_path: Path) -> None:
     """The page is no wider than the window; wide tables scroll past their first column; ink stands out from paper."""
     path = written(tmp_path, ["x" * 300, "another config with a long name", "短", "d"])

@@ -84,6 +84,7 @@ def test_panels_that_have_no_room_name_a_size_that_has() -> None:
     drawn("history", "few", metrics=ALL_METRICS, size=(3.0, height)).still("f")
 
 
+@pytest.mark.exhaustive
 def test_panels_that_have_room_without_a_heading_say_so() -> None:
     """Twelve schedulers in the column of a paper, whose caption says what the heading would."""
     with pytest.raises(BenchError, match="leave the heading to the caption: --title '', or draw less"):

@@ -173,6 +173,7 @@ def test_a_dry_run_moves_nothing(store: Store, target: Store) -> None:
     assert EventLog(store).files() == before and not target.root.exists()
 
 
+@exhaustive
 def test_nothing_to_move_makes_no_store(store: Store, target: Store) -> None:
     """And says so by its counts."""
     assert archive(store, target, datetime(2020, 1, 1)) == ArchiveResult(runs=0, left=8)
@@ -259,6 +260,7 @@ STEPS: list[tuple[Any, str, int]] = [
 ]  # fmt: skip
 
 
+@exhaustive
 @pytest.mark.parametrize(
     ("place", "name", "count"), sampled(STEPS, STEPS[5]), ids=lambda value: getattr(value, "__name__", str(value))
 )
@@ -380,6 +382,7 @@ def test_a_damaged_file_keeps_everything_here(store: Store, target: Store) -> No
     assert not target.root.exists()
 
 
+@exhaustive
 def test_a_run_with_a_hostile_name_takes_nothing_along(store: Store, target: Store) -> None:
     """Its name is no way out of the folder of what runs left."""
     write(store, "x", OCTOBER)
@@ -415,6 +418,7 @@ def test_asking_for_an_archived_run_says_where_it_is(store: Store, target: Store
         assert removed_runs(warehouse) == []
 
 
+@exhaustive
 def test_where_all_runs_went_is_said_where_there_are_none(store: Store, target: Store) -> None:
     """Rather than that there is nothing called latest, the nearest being latest."""
     archive(store, target, datetime(2026, 1, 1))

@@ -92,6 +92,7 @@ def test_a_damaged_journal_is_named_until_somebody_deletes_it(store: Store, tell
     assert tell("recover")[0] == tell("verify")[0] == 0
 
 
+@pytest.mark.exhaustive
 def test_the_next_command_says_what_a_killed_process_left_unchecked(store: Store, tell: Callable[..., Told]) -> None:
     """Whichever seals its journal, and once."""
     script = "import bench, os, signal; bench.run('a').case('c').timing(1); os.kill(os.getpid(), signal.SIGKILL)"
@@ -103,6 +104,7 @@ def test_the_next_command_says_what_a_killed_process_left_unchecked(store: Store
     assert tell("runs", "--format", "csv")[2] == ""
 
 
+@pytest.mark.exhaustive
 def test_recover_leaves_journals_of_other_machines_alone(store: Store, tell: Callable[..., Told]) -> None:
     """It says so, and how to seal them."""
     with pytest.MonkeyPatch.context() as patch:
@@ -205,7 +207,7 @@ def test_a_signal_says_so_without_a_traceback(number: signal.Signals, how: str, 
     assert err.lstrip() == f"Error: {how}; everything recorded so far is kept\n"
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", first_of(1, ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"]))
 def test_a_closed_stream_is_the_null_device(closed: str, store: Store) -> None:
     """A command that measures, and what it starts, write to it, and not into a file that took its number."""
     command = f"exec {sys.executable} -m bench measure command --repeat 2 'echo out' {closed}"

@@ -170,6 +170,7 @@ def test_a_corrupt_warehouse_is_derived_anew(content: bytes | None, store: Store
     assert durations(store) == [1]
 
 
+@exhaustive
 def test_a_warehouse_of_another_shape_is_derived_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an update that changed tables or views, the first load builds anew."""
     record(store, "a", 1)
@@ -298,6 +299,7 @@ def test_readers_and_many_loaders_never_meet_a_lock(store: Store) -> None:
     assert durations(store) == list(range(9))
 
 
+@exhaustive
 def test_a_reader_does_not_wait_for_a_loader(store: Store) -> None:
     """While somebody loads, readers get the version there is."""
     record(store, "a", 1)
@@ -370,7 +372,7 @@ def test_a_newer_file_is_refused_with_the_cure_and_the_rest_loaded(store: Store)
     assert durations(store) == [1]
 
 
-@pytest.mark.parametrize("wrong", ["missing", "of another type"])
+@pytest.mark.parametrize("wrong", first_of(1, ["missing", "of another type"]))
 def test_a_file_with_a_wrong_column_is_left_out_and_the_rest_loaded(wrong: str, store: Store) -> None:
     """It is whole, and says the right version; every command ended in an internal error."""
     import pyarrow as pa
@@ -501,6 +503,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
     assert count > 1000
 
 
+@exhaustive
 def test_a_disk_that_fills_up_while_publishing_keeps_the_old_version(small_disk: Path) -> None:
     """The error says so, nothing is left behind, and the next load with room is right."""
     store = Store.find(small_disk / "store")

@@ -90,6 +90,7 @@ def no_locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(snapshot, "breakable", lambda connection: Lockless(breakable(connection), tmp_path))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.parametrize("code", first_of(1, [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP]))
 def test_commands_work_where_the_disk_refuses_every_lock(code: int, tmp_path: Path) -> None:
@@ -161,6 +162,7 @@ def test_a_disk_without_locks_records_and_answers(tmp_path: Path) -> None:
     assert not left & {HOLDER, *(name for name in left if name.endswith((".writer", ".journal")))}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_locks")
 def test_without_locks_a_journal_is_sealed_when_its_writer_is_gone_and_no_sooner(tmp_path: Path) -> None:
     """A process that lives is told by its number and when it began."""
@@ -181,6 +183,7 @@ def test_without_locks_a_journal_is_sealed_when_its_writer_is_gone_and_no_sooner
     assert not [*store.journals.iterdir()]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_locks")
 def test_without_locks_one_process_loads_at_a_time(tmp_path: Path) -> None:
     """The other is told who does, asks from the last load, and takes over when that one was killed."""
@@ -241,7 +244,7 @@ def test_measuring_says_where_the_lock_may_lie(tmp_path: Path, monkeypatch: pyte
     assert error.value.exit_code == Exit.NO_LOCKS
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+@pytest.mark.parametrize("code", first_of(1, [errno.ENOSPC, errno.EDQUOT, errno.EROFS]))
 def test_a_store_that_takes_nothing_more_answers_from_its_last_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: int
 ) -> None:

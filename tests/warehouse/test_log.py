@@ -312,6 +312,7 @@ def test_sealers_beside_openings_lose_nothing(store: Store, monkeypatch: pytest.
     assert stored("SELECT duration_ns FROM timings ORDER BY ALL", store) == [(sample,) for sample in range(10)]
 
 
+@pytest.mark.exhaustive
 def test_a_link_in_the_place_of_a_journal_is_not_followed(store: Store, tmp_path: Path) -> None:
     """Its target is no event of this store, and stays as it is."""
     victim = tmp_path / "victim"
@@ -333,6 +334,7 @@ def say_archived(store: Store) -> Path:
     return EventLog(store).write(ArchivedRun, [gone], "said")
 
 
+@pytest.mark.exhaustive
 def test_a_list_of_an_archive_that_was_killed_before_it_said_so_is_dropped(store: Store) -> None:
     """All is here as it was; once it is said, the same list is followed, and what is gone already is no error."""
     with bench.run("fine", store=store) as recorder:

@@ -15,32 +15,7 @@ from bench.ingest.run import ingest
 from bench.warehouse.store import Store
 
 from ..exhaustive import exhaustive
-
-# Runs each command line of its input in a child that is killed after 20 s or 3 GB, and answers its exit code and output.
-RUNNER = """
-import json, os, resource, signal, sys, duckdb, pyarrow.parquet, bench.cli, bench.viz.command, bench.query.command
-for line in sys.stdin:
-    out, err = os.memfd_create("out"), os.memfd_create("err")
-    child = os.fork()
-    if not child:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(out, 1), os.dup2(err, 2)
-        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
-        signal.alarm(20)
-        sys.argv = ["bench", *json.loads(line)]
-        code = 99
-        try:
-            bench.cli.main()
-        except SystemExit as error:
-            code = int(error.code or 0)
-        finally:
-            sys.stdout.flush(), sys.stderr.flush()
-            os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    said = [os.pread(file, 1 << 20, 0).decode(errors="replace") for file in (out, err)]
-    os.close(out), os.close(err)
-    print(json.dumps([code, *said]), flush=True)
-os._exit(0)
-"""
+from ..warm import Told, Warm
 
 ODD: dict[str, Callable[[Path], object]] = {
     "folder": Path.mkdir,
@@ -87,26 +62,11 @@ MEASURE = ["measure", "command", "--repeat", "2", "--warmup", "0", "--", "true"]
 SOME = [line for line in EVERY if line[0] in ("sql", "verify", "ingest", "sync", "compact", "archive")]
 FEW = [line for line in SOME if line[0] in ("sql", "ingest")]
 
-Told = tuple[int, str, str]
 
-
-@pytest.fixture(scope="module")
-def tell() -> Iterator[Callable[[list[str]], Told]]:
-    """Run a command line in a process of its own, which ends in any case."""
-    with subprocess.Popen(
-        [sys.executable, "-c", RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/"
-    ) as runner:
-        assert runner.stdin and runner.stdout
-
-        def run(arguments: list[str]) -> Told:
-            assert runner.stdin and runner.stdout
-            runner.stdin.write(json.dumps(arguments) + "\n")
-            runner.stdin.flush()
-            code, out, err = json.loads(runner.stdout.readline())
-            return code, out, err
-
-        yield run
-        runner.stdin.close()
+@pytest.fixture
+def tell(warm: Warm) -> Callable[[list[str]], Told]:
+    """Run a command line in a process of its own, which ends in any case: after a minute or 3 GB."""
+    return lambda line: warm("bench", *line, folder=Path("/"), environment=os.environ, memory=3 << 30)
 
 
 @pytest.fixture(scope="module")

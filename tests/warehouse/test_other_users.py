@@ -132,6 +132,7 @@ def test_a_private_store_stays_private(store: Path, ask: Callable[..., Told]) ->
     assert modes(store) == {(True, "700", TEAM), (False, "600", TEAM)}
 
 
+@pytest.mark.exhaustive
 def test_a_store_that_may_not_be_read_says_so(store: Path, ask: Callable[..., Told]) -> None:
     """And does not speak of a file in it that need not be there."""
     store.chmod(0o700)

@@ -381,6 +381,7 @@ def test_a_fork_that_finds_no_space_leaves_its_parent_alone(store: Store, monkey
     assert rows(store, "SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,)]
 
 
+@pytest.mark.exhaustive
 def test_a_signal_handler_may_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler that records in the midst of the main thread's recording disturbs none of it."""
     monkeypatch.setattr(recorder, "ROTATE_BYTES", 400_000)
@@ -441,6 +442,7 @@ def test_the_thread_that_syncs_keeps_no_run_alive(store: Store, monkeypatch: pyt
     assert gone() is None
 
 
+@pytest.mark.exhaustive
 def test_without_pyarrow_the_journal_stays_for_the_next_load(tmp_path: Path) -> None:
     """Recording works without pyarrow, and a machine that has it seals the journal later."""
     script = (
@@ -473,6 +475,7 @@ def test_a_disk_full_while_sealing_keeps_the_journal(store: Store, monkeypatch: 
     assert rows(store, "SELECT status FROM outcomes") == [("ok",)]
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_cannot_be_ended_for_lack_of_space_lets_go_of_its_journal(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -518,6 +521,7 @@ def test_names_that_are_no_unicode_are_kept_readable(store: Store) -> None:
     assert rows(store, "SELECT config, metric, value FROM runs, metrics") == [("caf\\udce9", "名前\0\n", None)]
 
 
+@pytest.mark.exhaustive
 def test_every_declared_event_can_be_emitted(store: Store) -> None:
     """No table is forgotten by the journal: each declared kind has a way in and out."""
     fill: dict[Any, Any] = {str: "x", int: 1, float: 1.0, events.Instant: 1}
@@ -532,6 +536,7 @@ def test_every_declared_event_can_be_emitted(store: Store) -> None:
         assert rows(store, f"SELECT count(*) FROM {kind.TABLE}") == [(2 if kind is events.Outcome else 1,)]
 
 
+@pytest.mark.exhaustive
 def test_chunks_beyond_16_bits_are_recorded_like_the_others(store: Store) -> None:
     """The narrow layout is for the common case; what does not fit it goes the careful way, in order."""
     with bench.run("a", store=store) as run:
@@ -553,6 +558,7 @@ def test_chunks_beyond_16_bits_are_recorded_like_the_others(store: Store) -> Non
     ]
 
 
+@pytest.mark.exhaustive
 def test_words_that_no_json_has_leave_the_store_readable(store: Store) -> None:
     """A byte that is no UTF-8 (of a command line) and NaN stand as text: one bad label would make all runs unreadable."""
     with bench.run("any", store=store, tags={"path": "a\udcff"}) as run:
@@ -565,6 +571,7 @@ def test_words_that_no_json_has_leave_the_store_readable(store: Store) -> None:
     assert said == {"value": "NaN", "of": ["Infinity"], "text": "\ufffd\ufffd\ufffd", "kind": "<class 'str'>"}
 
 
+@pytest.mark.exhaustive
 def test_json_that_is_none_closes_no_store(store: Store) -> None:
     """Older versions wrote stray bytes as JSON: such an event is there as text."""
     with bench.run("any", store=store) as run:

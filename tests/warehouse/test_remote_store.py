@@ -161,6 +161,7 @@ def test_keeping_order_needs_the_bucket_where_the_mirror_never_saw_it(machine: M
             step(machine("a"))
 
 
+@exhaustive
 @pytest.mark.parametrize("fault", sampled(["throttle", "reset", "lost", "truncate", "delay"], "lost"))
 def test_bad_days_lose_nothing(fault: str, machine: Machine, server: ObjectServer) -> None:
     """Every third request goes wrong; what was recorded is there, once, for who recorded it and for others."""
@@ -453,6 +454,7 @@ def test_a_damaged_file_of_the_bucket_is_named_and_the_rest_is_there(
     assert list(verify(a).problems) == [name]
 
 
+@exhaustive
 def test_a_damaged_download_is_tried_again_and_told_until_it_is_whole(
     machine: Machine, url: str, server: ObjectServer, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -393,6 +393,7 @@ with bench.run("b", store={str(store)!r}, command="x --password={HUSH["api comma
         assert not [data for data in said if secret.encode() in data], way
 
 
+@pytest.mark.exhaustive
 def test_an_option_keeps_command_lines(tmp_path: Path) -> None:
     """As the variable does, here of a program that is measured and of bench itself."""
     line = "bench measure command --keep-command-line --repeat 2 --store store -- true --api-key hush"

@@ -140,6 +140,7 @@ def test_files_of_one_run_must_not_contradict_each_other(load: Load, rows: Rows,
     assert rows("SELECT count(*) FROM environments") == [(2,)]
 
 
+@pytest.mark.exhaustive
 def test_a_sentence_about_many_files_is_said_once(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Each source keeps it all the same."""
     lay(tmp_path, {f"j/{index}.json": json.dumps([JMH | {"benchmark": f"b{index}"}]) for index in range(5)})
@@ -150,6 +151,7 @@ def test_a_sentence_about_many_files_is_said_once(load: Load, rows: Rows, tmp_pa
     assert rows("SELECT count(*) FROM sources WHERE notes IS NOT NULL") == [(5,)]
 
 
+@pytest.mark.exhaustive
 def test_tags_of_the_user_come_on_top(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Of what the file says of its run."""
     lay(tmp_path, {"a/x.json": saved("abc", "2024-05-06")})
@@ -170,6 +172,7 @@ def test_records_of_no_job_share_the_folders_run(load: Load, rows: Rows, tmp_pat
     assert rows("SELECT count(DISTINCT run_id) FROM cells") == [(1,)]
 
 
+@pytest.mark.exhaustive
 def test_a_thousand_files_of_one_first_line_are_not_compared_with_each_other(
     load: Load, store: Store, tmp_path: Path
 ) -> None:

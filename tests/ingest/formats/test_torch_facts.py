@@ -38,6 +38,7 @@ def test_every_byte_was_read(ask: Ask, facts: Facts) -> None:
     assert len(sizes) >= 4
 
 
+@pytest.mark.exhaustive
 def test_a_day_of_the_dashboard(ask: Ask, facts: Facts) -> None:
     """Found below its archive, at its day; each cell has the rows, statuses and figures that were published."""
     assert ask("SELECT started_at::DATE::VARCHAR FROM runs WHERE config = 'dynamo_dashboard'") == [("2023-01-01",)]

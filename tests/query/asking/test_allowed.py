@@ -131,6 +131,7 @@ def test_a_statement_that_writes_is_refused(store: Store, folders: tuple[Path, P
         assert not [*out.iterdir()], statement
 
 
+@pytest.mark.exhaustive
 @given(
     st.sampled_from([one for several in WRITERS.values() for one in several]),
     st.lists(st.sampled_from(AROUND), min_size=1, max_size=3),

@@ -91,6 +91,7 @@ def test_a_sweep_without_a_certain_crossover_is_silent(warehouse: Builder, gains
     assert len(found) == (len(gains) == 4 and 1.0 not in gains.values())
 
 
+@pytest.mark.exhaustive
 def test_cases_that_differ_by_two_axes_are_no_sweep(warehouse: Builder) -> None:
     """But a grid is a sweep for each value of the other axis."""
     pairs = [

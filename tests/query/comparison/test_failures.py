@@ -9,6 +9,7 @@ from bench.query.comparison.sides import Side
 from bench.warehouse.events import Event, Instant
 
 from ...builders import Builder, case, metric, outcome, run, timing
+from ...exhaustive import first_of
 
 DAY = 86_400_000_000
 
@@ -80,7 +81,8 @@ def test_requests_that_nobody_counted_are_taken_for_many(warehouse: Builder) -> 
 
 
 @pytest.mark.parametrize(
-    ("cpu", "told"), [(1.3, [("latency, cpu_time", "SLOWER")]), (2.0, [("cpu_time", "SLOWER"), ("latency", "SLOWER")])]
+    ("cpu", "told"),
+    first_of(1, [(1.3, [("latency, cpu_time", "SLOWER")]), (2.0, [("cpu_time", "SLOWER"), ("latency", "SLOWER")])]),
 )
 def test_processor_time_that_says_what_latency_says_shares_its_row(
     warehouse: Builder, cpu: float, told: list[tuple[str, str]]

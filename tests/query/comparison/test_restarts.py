@@ -33,6 +33,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_logs_that_count_anew_are_named_with_the_command(tmp_path: Path) -> None:
     """The proposed command loads them as runs, which decide."""
     for name, factor in (("a b", 1.0), ("new", 1.06)):

@@ -34,6 +34,7 @@ def record(store: Store, config: str, us: int, name: str = "work:f", **fields: A
         case.outcome("ok")
 
 
+@pytest.mark.exhaustive
 def test_runs_of_other_tools_are_loaded_again(bench: Bench, store: Store) -> None:
     """One run a side is likely at most; all runs of both configs decide."""
     record(store, "A b", 100)
@@ -55,6 +56,7 @@ def test_runs_that_are_there_already_are_judged_first(bench: Bench, store: Store
     assert told in bench("compare", "A", "C").stderr
 
 
+@pytest.mark.exhaustive
 def test_rows_for_programs_say_what_settles_them(bench: Bench, store: Store) -> None:
     """The reason of a row ends with the command, in compare and in regressions."""
     for config, us in (("A", 100), ("A", 150), ("C", 150)):
@@ -69,6 +71,7 @@ def test_rows_for_programs_say_what_settles_them(bench: Bench, store: Store) -> 
     ]
 
 
+@pytest.mark.exhaustive
 def test_what_is_likely_in_one_night_is_confirmed(bench: Bench, store: Store) -> None:
     """A run that bench measured is measured again with --confirm."""
     for us in (100, 150):
@@ -89,6 +92,7 @@ def test_what_bench_measured_is_measured_again(bench: Bench, store: Store) -> No
     assert told in bench("compare", "A", "C").stderr
 
 
+@pytest.mark.exhaustive
 def test_files_get_further_files_beside_them(bench: Bench, tmp_path: Path) -> None:
     """A folder of results is a side of several runs."""
     for name, seconds in (("a", 0.100), ("b", 0.106)):
@@ -101,6 +105,7 @@ def test_files_get_further_files_beside_them(bench: Bench, tmp_path: Path) -> No
     assert told in bench("compare", "a.json", "b.json").stderr
 
 
+@pytest.mark.exhaustive
 def test_runs_of_one_config_without_commits_are_joined_by_their_ids(bench: Bench, store: Store) -> None:
     """Nothing but its id tells a run of one side from one of the other."""
     for us in (100, 106):
@@ -110,6 +115,7 @@ def test_runs_of_one_config_without_commits_are_joined_by_their_ids(bench: Bench
     assert told in bench("compare", "A~1", "A").stderr
 
 
+@pytest.mark.exhaustive
 def test_a_config_is_no_folder_of_its_name(bench: Bench, store: Store, tmp_path: Path) -> None:
     """A name wins over a path, here as for the sides."""
     record(store, "A", 100)

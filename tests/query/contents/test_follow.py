@@ -17,13 +17,15 @@ from bench.warehouse.journals.live import live_store
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
+from ...exhaustive import first_of
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store.find(tmp_path / "store")
 
 
-@pytest.mark.parametrize("rotate", [1 << 26, 300_000], ids=["one journal", "many journals"])
+@pytest.mark.parametrize("rotate", first_of(1, [1 << 26, 300_000]), ids=["one journal", "many journals"])
 def test_a_running_process_shows_what_it_has_so_far(rotate: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Timings, metrics and their run, which is running; the store has no file more, and the run ends as ever."""
     monkeypatch.setattr(recorder, "ROTATE_BYTES", rotate)
@@ -48,6 +50,7 @@ def test_a_running_process_shows_what_it_has_so_far(rotate: int, store: Store, m
         assert warehouse.rows("SELECT status FROM run_summaries") == [("ok",)]
 
 
+@pytest.mark.exhaustive
 def test_what_a_run_left_in_the_log_already_counts(store: Store) -> None:
     """A worker that has ended, and runs that have nothing to do with it do not."""
     with bench.run("other", store=store) as other:
@@ -67,7 +70,7 @@ def test_what_a_run_left_in_the_log_already_counts(store: Store) -> None:
             assert warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,)]
 
 
-@pytest.mark.parametrize("when", ["before they are listed", "after they are listed"])
+@pytest.mark.parametrize("when", first_of(1, ["before they are listed", "after they are listed"]))
 def test_what_is_sealed_while_it_is_looked_at_is_there(
     when: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +102,7 @@ def test_what_is_sealed_while_it_is_looked_at_is_there(
                 assert warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,)]
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_journal_of_a_process_that_died_is_told(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     """The others go on, and what is whole of it counts."""
     with bench.run("train", store=store) as run:

@@ -54,6 +54,7 @@ def test_a_case_is_one_row_with_its_doubt() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_failed_requests_are_counted_beside_the_status() -> None:
     """A case that was measured is ok though some of its calls failed; where none did, there is no column."""
     served, idle = case("served"), case("idle")
@@ -96,6 +97,7 @@ def test_the_calls_of_a_measurement_are_one_row() -> None:
     assert (failed["n"], failed["value"], failed["status"]) == (1, 1_100_000, "OOM")
 
 
+@pytest.mark.exhaustive
 def test_parameters_sort_by_the_size_of_their_numbers() -> None:
     """Be they texts, such as bins of tokens."""
     cases = [case("step", parameters={"tokens": bin}) for bin in ("all", "16–31", "2–3", "1")]
@@ -173,6 +175,7 @@ def test_the_metric_nearest_to_the_latency_stands_for_a_case(metrics: list[str],
     assert results(warehouse, ["run"]).rows[0]["metric"] == headline
 
 
+@pytest.mark.exhaustive
 @given(st.floats(1e-3, 1e12), st.floats(1e-6, 2))
 def test_the_ends_of_an_interval_are_told_apart(low: float, width: float) -> None:
     """In one unit, the smaller first."""
@@ -207,6 +210,7 @@ def test_an_ingest_shows_ten_cases_and_counts_the_rest(tmp_path: Path, monkeypat
     assert "4 more cases: bench show " in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_statistic_is_that_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The heading says which it is."""
     monkeypatch.chdir(tmp_path)

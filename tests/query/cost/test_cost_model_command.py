@@ -54,6 +54,7 @@ def test_too_little_data_has_its_exit_code(bench: Bench) -> None:
     assert "\x1b" not in result.output
 
 
+@pytest.mark.exhaustive
 def test_json_is_an_object_for_simulators(bench: Bench, tmp_path: Path) -> None:
     """On standard output or into a file of that ending, the same."""
     text = bench("--format", "json").stdout

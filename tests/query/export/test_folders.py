@@ -143,6 +143,7 @@ def test_a_tag_tells_rows_apart_that_no_column_does() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_transformers_files_come_back(tmp_path: Path) -> None:
     """Time and memory, inference and training, and the machine: every number of the files after a way out and in."""
     texts = {
@@ -180,6 +181,7 @@ def test_each_backend_has_a_folder_of_old_files() -> None:
     assert "cpu_ram_mb,1024\n" in found["eager_float32_cpu/env_info_1767225600.csv"]
 
 
+@pytest.mark.exhaustive
 @given(st.floats(1e-9, 1e9))
 def test_four_decimals_never_leave_fewer_than_four_digits(value: float) -> None:
     """An old file has four decimals; a short time has more of them, so that it is not 0."""

@@ -53,6 +53,7 @@ def test_one_more_night_changes_only_its_own_tiles(tmp_path: Path) -> None:
     assert len([name for name in after if "/runs-" in name]) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_verdict_stands_until_its_runs_change(tmp_path: Path) -> None:
     """A new night judges its own pair and says of the others how many runs they knew; a repeat of a side judges that anew."""
     publish(Builder().add(*nights(14)), tmp_path)
@@ -120,6 +121,7 @@ def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     assert names(tmp_path) == {"thesis.tex"}
 
 
+@pytest.mark.exhaustive
 def test_a_list_of_files_that_names_others_removes_none(tmp_path: Path) -> None:
     """Whoever wrote the list, files outside the folder stay."""
     (tmp_path / "precious").write_text("mine")
@@ -152,6 +154,7 @@ def test_what_is_private_is_nowhere_in_it(tmp_path: Path) -> None:
     assert "run.sh" in texts and "API_KEY=…" in texts
 
 
+@pytest.mark.exhaustive
 def test_logs_are_published_where_asked_for(tmp_path: Path) -> None:
     """Their last lines, with paths and variables shortened as anywhere; without the option the tiles hold none."""
     one = case("bert", "night-003", suite="zoo")
@@ -217,6 +220,7 @@ def test_runs_without_a_time_or_a_value_are_a_site(tmp_path: Path) -> None:
     assert data(tmp_path, "runs")[0]["columns"]["began_at"] == [None]
 
 
+@pytest.mark.exhaustive
 def test_a_metric_that_rises_from_zero_is_an_incident(tmp_path: Path) -> None:
     """A level that is no positive number has no mean and no ratio: its change is told by the levels."""
     made = []
@@ -229,6 +233,7 @@ def test_a_metric_that_rises_from_zero_is_an_incident(tmp_path: Path) -> None:
     assert "mlp: graph breaks 0 → 4" in (tmp_path / "index.html").read_text()
 
 
+@pytest.mark.exhaustive
 def test_an_incident_has_its_picture_and_commands(tmp_path: Path) -> None:
     """It says what changed, since when, between which commits, and how to repeat it."""
     publish(Builder().add(*nights(30, slower_from=20)), tmp_path)
@@ -252,6 +257,7 @@ def test_the_summary_is_as_its_schema_says(tmp_path: Path, count: int) -> None:
     assert summary["runs"] == count
 
 
+@pytest.mark.exhaustive
 def test_feed_and_badges_are_xml_of_hostile_names(tmp_path: Path) -> None:
     """Each parses; an entry of the feed keeps its id though later nights renumber the incidents."""
     ids = []

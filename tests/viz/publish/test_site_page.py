@@ -147,6 +147,7 @@ def test_numbers_of_an_unjudged_pair_are_printed_as_by_compare(browser: Page, fo
     assert "were not judged" in browser.ask("document.querySelector('#view .lead').textContent")
 
 
+@pytest.mark.exhaustive
 def test_numbers_of_a_pair_are_those_of_their_queries(browser: Page, folder: Path, warehouse: Builder) -> None:
     """Of 20 random cells each hands over a question in SQL whose answer, printed, is the cell."""
     browser.open(folder / "index.html")
@@ -228,6 +229,7 @@ def test_searching_finds_cases_runs_and_changes(browser: Page, folder: Path) -> 
     assert browser.ask("location.hash").startswith("#/case/")
 
 
+@pytest.mark.exhaustive
 def test_it_fits_a_phone_and_reads_in_the_dark(browser: Page, folder: Path) -> None:
     """No page is wider than the window; ink stands out from paper."""
     browser.window(390, 844, phone=True)
@@ -260,6 +262,7 @@ def labelled(browser: Page) -> Any:
       .map(e => e.outerHTML)""")
 
 
+@pytest.mark.exhaustive
 def test_every_control_has_a_name(browser: Page, folder: Path) -> None:
     """A screen reader says what each is for."""
     browser.open(folder / "index.html")

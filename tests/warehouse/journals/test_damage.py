@@ -209,6 +209,7 @@ def test_zeros_over_the_last_records_of_a_killed_process_are_told(
     assert contents.lost == records or beyond
 
 
+@exhaustive
 def test_a_damaged_journal_is_told_with_its_loss_and_kept(tmp_path: Path) -> None:
     """The command ends with 1, the rest is loaded, and the file lies in `damaged/`."""
     store = Store.find(tmp_path / "store")

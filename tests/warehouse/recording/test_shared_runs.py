@@ -79,6 +79,7 @@ def test_ranks_are_one_run_with_the_rank_as_an_axis(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_a_script_that_ends_with_a_code_has_failed(tmp_path: Path) -> None:
     """`sys.exit(3)` within a run; and so has a run of which a rank ends so."""
     assert started(tmp_path, 3) == 3
