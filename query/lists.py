@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from ..warehouse.console.declared import Backends, Configs, Limit, Models, Option, Runs, Statuses, Suites, Surface
 from ..warehouse.console.numbers import counted
-from ..warehouse.errors import NothingToShow
 from ..warehouse.store import Store
 from .question import Asker, PeopleTable, Question, Reply, Row, command_of
 from .tables import newest_runs, select
@@ -282,7 +281,7 @@ class Speedups(Question[None]):
         Raises:
             NothingToShow: No case was measured against a baseline, and people ask.
         """
-        from .comparison.speedups import FOR_PEOPLE, SPARE, geomeans, render
+        from .comparison.speedups import FOR_PEOPLE, SPARE, geomeans, no_baseline, render
 
         runs = self.runs if self.runs or self.all_runs else newest_runs(warehouse, "speedups")
         where = {"run_id": runs, "config": self.configs, "suite": self.suites, "backend": self.backends}
@@ -292,10 +291,7 @@ class Speedups(Question[None]):
         def table() -> PeopleTable:
             rows = list(select(warehouse, "speedups", named, columns=FOR_PEOPLE, order=order).rows)
             if not rows:
-                raise NothingToShow(
-                    "no case was measured against a baseline. Compare two backends with: bench compare OLD NEW"
-                    " --by backend; measure models with their baseline with: bench measure models"
-                )
+                raise no_baseline(warehouse)
             return PeopleTable(*render(rows), spare=SPARE)
 
         rows = _AllColumns(warehouse, "speedups", named, order)

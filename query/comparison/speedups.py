@@ -1,10 +1,12 @@
 """Speedups for people: each with its doubt, and the geometric mean with what it leaves out."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, counted, ratio, times
+from ...warehouse.errors import NothingToShow
 from ..axes import BACKEND_LAST, HEADINGS
 from ..tables import select
 
@@ -28,6 +30,11 @@ FOR_PEOPLE = (
 NAMED = 3  # cases left out that a sentence names
 
 SPARE = ("baseline", "candidate")  # columns of a table that may go where there is no room
+_ALTERNATIVES = """
+    SELECT name, backend FROM cases
+    WHERE name IS NOT NULL AND run_id = (SELECT run_id FROM _run_times ORDER BY began_at DESC NULLS LAST, run_id DESC LIMIT 1)
+    ORDER BY line, recorded_at, case_id
+"""
 
 
 def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
@@ -44,6 +51,22 @@ def render(rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
         sides = (amount(baseline, "ns"), amount(candidate, "ns"))
         out.append([*(row[i] for i in keep), *sides, shown, accuracy if wrong else status])
     return columns, out
+
+
+def no_baseline(warehouse: "Warehouse") -> NothingToShow:
+    """The error where no case has a baseline, with the whole command for the alternatives that the newest run holds."""
+    rows = warehouse.rows(_ALTERNATIVES)
+    for column, found in (("backend", [backend for _, backend in rows]), ("name", [name for name, _ in rows])):
+        values = list(dict.fromkeys(filter(None, found)))
+        if len(values) > 1 and (column == "backend" or len(values) == len(rows) == 2):
+            words = shlex.join(["bench", "compare", *values[:2], "--by", column])
+            return NothingToShow(
+                f"no case was measured against a baseline. The newest run has {len(values)} values of {column}: {words}"
+            )
+    return NothingToShow(
+        "no case was measured against a baseline. Compare two runs with: bench compare; measure models with their baseline with:"
+        " bench measure models"
+    )
 
 
 def geomeans(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> Iterator[str]:

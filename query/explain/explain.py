@@ -12,6 +12,7 @@ from ...warehouse.store import Notify
 from ..axes import BACKEND_LAST, GEOMEAN
 from ..comparison.environments import facts
 from ..comparison.sides import Side, find_sides
+from ..comparison.speedups import no_baseline
 from ..pasteable_sql import among
 from ..regression.remeasure import commands_for, obstacle
 from ..resolve import SHORTEST_PREFIX, named_runs, resolve_run
@@ -201,7 +202,7 @@ def explain_geomean(warehouse: "Warehouse", *, run: str | None = None, backend: 
         {"run_id": None if run is None else resolve_run(warehouse, run)},
     )
     if not rows:
-        raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
+        raise no_baseline(warehouse)
     ((run_id, backends),) = rows
     if backend is not None and backend not in backends:
         raise UnknownName("backend", backend, sorted(filter(None, backends)), where=f"run {run_id}")

@@ -15,12 +15,13 @@
 -- driver           VARCHAR  Major version of their driver.
 -- cpu_limit        DOUBLE   Processors that the container or the affinity of the process leaves; NULL for all.
 -- memory_limit     BIGINT   Bytes that the container may use; NULL without a limit.
+-- clock_mhz        BIGINT   Clock rate that the tool read when it ran; no such fact, but it helps to know a processor without a name.
 -- facts_id         VARCHAR  Checksum of these facts; NULL where neither processor model, caches nor GPUs are known.
 -- machine_id       VARCHAR  The same; where it is NULL, the word host and the name of the host; NULL where that is unknown, too.
 WITH
 environment AS (SELECT DISTINCT ON (environment_id) * FROM environments ORDER BY environment_id),
 own_environments AS (
-    SELECT run.run_id, run.config, host, environment.* EXCLUDE (environment_id)
+    SELECT run.run_id, run.config, host, run.tags, environment.* EXCLUDE (environment_id)
     FROM _run_records AS run
     LEFT JOIN environment ON run.environment_id = environment.environment_id
     WHERE run.run_id IN (SELECT run_id FROM _touched)
@@ -62,6 +63,7 @@ facts AS (
             TRY_CAST(json_extract_string(extra, '$.cpu_l3_cache_bytes') AS BIGINT)
         ) AS l3_bytes,
         TRY_CAST(json_extract_string(extra, '$.memory_mhz') AS BIGINT) AS memory_mhz,
+        TRY_CAST(json_extract_string(tags, '$.context.mhz_per_cpu') AS BIGINT) AS clock_mhz,
         nullif(gpu_models, '') AS gpus, json_extract_string(extra, '$.gpu_power_limit_mw') AS gpu_power,
         CASE WHEN gpu_models <> '' THEN split_part(driver, '.', 1) END AS driver,
         TRY_CAST(json_extract_string(extra, '$.cpu_limit') AS DOUBLE) AS cpu_limit,
@@ -81,5 +83,5 @@ identified_facts AS (
 
 SELECT
     run_id, config, host, cpu, logical_cores, physical_cores, l1_bytes, l2_bytes, l3_bytes, memory_mhz, gpus, gpu_power, driver,
-    cpu_limit, memory_limit, facts_id, coalesce(facts_id, 'host ' || host) AS machine_id
+    cpu_limit, memory_limit, clock_mhz, facts_id, coalesce(facts_id, 'host ' || host) AS machine_id
 FROM identified_facts

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from ...query.comparison.speedups import no_baseline
 from ...query.tables import newest_runs
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import amount, counted, ratio, times
@@ -73,7 +74,7 @@ def draw(
     if not rows and counts:
         raise NothingToShow("all cases were skipped. See why with: bench list cases")
     if not rows:
-        raise NothingToShow("no case was measured against a baseline. Measure some with: bench measure models")
+        raise no_baseline(warehouse)
     series = distinguish(rows, ("backend", "config", "run_id"))
     bars = _bars(rows, series)
     form = Bars(

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_UNITS = {
-    "ns": (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)),
+from ...warehouse.console.numbers import SCALES
+
+_UNITS = {unit: tuple((name, size) for size, name in reversed(scales)) for unit, scales in SCALES.items()} | {
     "µs": (("µs", 1.0), ("ms", 1e3), ("s", 1e6)),
     "ms": (("ms", 1.0), ("s", 1e3)),
     "s": (("s", 1.0), ("min", 60.0), ("h", 3600.0)),
-    "bytes": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30), ("TiB", 2.0**40)),
 }
 _ENDINGS = {  # what a column's name ends in -> the unit of its values
     "_ns": "ns", "_us": "µs", "_ms": "ms", "_s": "s", "_seconds": "s", "_bytes": "bytes", "_kib": "KiB", "_mib": "MiB",

@@ -10,9 +10,10 @@ WIDEST_PRINTED_INTERVAL = 100  # an interval that spans more than this factor is
 BUSY = 0.2  # of samples disturbed, from which on it is worth a word
 SMALLEST_P = 0.001  # a smaller p is not, either
 JSON_MARKS = str.maketrans("", "", '{}"')  # what of further axes is not for people
-_SCALES = {
+SCALES = {  # the unit of stored values -> sizes and names of those that people read; rates are decimal, as the field writes them
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
-    "bytes": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
+    "bytes": ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
+    "bytes/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
 }
 
 
@@ -84,7 +85,7 @@ def amount(value: float | None, unit: str | None) -> str:
     """
     if value is None:
         return ""
-    if unit not in _SCALES:
+    if unit not in SCALES:
         rounded = round(value) if 1000 <= abs(value) < 2**53 else value
         return number(rounded) + (f" {unit}" if unit not in (None, "count", "ratio") else "")
     text, name = _scaled(value, unit, 4).split()
@@ -100,7 +101,7 @@ def interval(low: float | None, high: float | None, unit: str | None) -> str | N
     """The ends of an interval in one unit, with as many digits as tell them apart: `1.49–1.51 ms`; None without one."""
     if low is None or high is None:
         return None
-    divisor, name = scale(max(abs(low), abs(high)), unit) if unit in _SCALES else (1.0, unit or "")
+    divisor, name = scale(max(abs(low), abs(high)), unit) if unit in SCALES else (1.0, unit or "")
     low, high = low / divisor, high / divisor
     width = high - low
     places = max(0, 1 - _magnitude(width)) if 0 < width < math.inf else 2
@@ -116,7 +117,7 @@ def percent(fraction: float) -> str:
 def scale(value: float, unit: str, digits: int = 3) -> tuple[float, str]:
     """The divisor of a value in ns or bytes and the resulting unit: 999.96 µs are 1.00 ms in three digits."""
     value = abs(value)
-    return next((one for one in _SCALES[unit] if float(f"{value / one[0]:.{digits}g}") >= 1), _SCALES[unit][-1])
+    return next((one for one in SCALES[unit] if float(f"{value / one[0]:.{digits}g}") >= 1), SCALES[unit][-1])
 
 
 def _scaled(value: float, unit: str, digits: int) -> str:

@@ -43,7 +43,8 @@ compared_runs AS (  -- one row, since joins with few runs copy all verdicts
 ),
 machines_of_pairs AS (
     SELECT
-        pair, min(facts.machine) AS machine, bool_or(cpu IS NULL) AS is_nameless, bool_or(is_new_machine) AS is_new_machine,
+        pair, min(facts.machine) AS machine,
+        min(facts.machine || CASE WHEN cpu IS NULL AND clock_mhz IS NOT NULL THEN printf(', %d MHz', clock_mhz) ELSE '' END) AS with_clock, bool_or(cpu IS NULL) AS is_nameless, bool_or(is_new_machine) AS is_new_machine,
         min(here_before) AS here_before
     FROM _comparison_sides(NULL, judged, last) AS side
     JOIN machines AS facts ON side.run_id = facts.run_id
@@ -52,7 +53,7 @@ machines_of_pairs AS (
 ),
 raw_verdicts AS (
     SELECT
-        own.*, of_pair.machine, is_new_machine, here_before, is_nameless AND count(step) OVER same_metric >= 3
+        own.*, of_pair.machine, with_clock, is_new_machine, here_before, is_nameless AND count(step) OVER same_metric >= 3
             AND (min(step) OVER same_metric > ln(1.05) OR max(step) OVER same_metric < -ln(1.05)) AS is_moved_machine
     FROM (
         SELECT
@@ -132,8 +133,8 @@ SELECT
 FROM (
     SELECT
         *, coalesce(is_moved_machine AND verdict <> 'SAME', false) AS is_held, CASE
-            WHEN is_new_machine AND here_before = 0 THEN 'first run on ' || machine
-            WHEN is_new_machine THEN printf('only %d earlier on %s: 3 are needed', here_before, machine)
+            WHEN is_new_machine AND here_before = 0 THEN 'first run on ' || with_clock
+            WHEN is_new_machine THEN printf('only %d earlier on %s: 3 are needed', here_before, with_clock)
         END AS machine_doubt
     FROM judged_values
 ) AS own

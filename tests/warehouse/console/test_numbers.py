@@ -36,6 +36,7 @@ def test_what_rounds_up_to_the_next_unit_is_in_it() -> None:
         (1.5e6, "ns", "1.5 ms"), (12.5, "ns", "12.5 ns"), (1.23456e9, "ns", "1.235 s"), (3 << 20, "bytes", "3 MiB"),
         (100, "bytes", "100 B"), (2, "count", "2"), (0.95, "ratio", "0.95"), (45000, "tokens/s", "45000 tokens/s"),
         (12345.6, "tokens/s", "12346 tokens/s"), (3, None, "3"), (None, "ns", ""),
+        (3.4133e11, "bytes/s", "341.3 GB/s"), (2e9, "bytes/s", "2 GB/s"), (512, "bytes/s", "512 B/s"),
     ],
 )  # fmt: skip
 def test_an_amount_has_its_unit(value: float | None, unit: str | None, text: str) -> None:
