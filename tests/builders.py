@@ -68,6 +68,12 @@ def run(run_id: str = "run", config: str | None = None, source: str = "api", **f
     return events.RunRecord(run_id=run_id, config=config or run_id, source=source, **fields)
 
 
+def options(command: str, *rows: tuple[str, ...]) -> events.Json:
+    """Options of a run: the words of its command, then role, name ("" of an argument) and values of each."""
+    each = [("command", "", *command.split()), *rows]
+    return events.as_json([{"role": role, "option": name or None, "arguments": texts} for role, name, *texts in each])
+
+
 def case(name: str = "model", run: str = "run", **axes: Any) -> events.CaseRecord:
     """A case with the ids that its axes give it. `parameters` is a dict; `line` and `source_id` pass through."""
     passed = {key: axes.pop(key) for key in ("recorded_at", "source_id", "line") if key in axes}

@@ -116,6 +116,10 @@ class RunRecord(Event):
     tags: Annotated[Json | None, Column("Labels given by the user, as a JSON object.")] = None
     bench_version: Annotated[str | None, Column("Version of bench that recorded it.")] = None
     settings: Annotated[Json | None, Column("How it measured (precision, budget, seed …), as a JSON object.")] = None
+    options: Annotated[
+        Json | None,
+        Column("Options of the command that measured it, as a JSON list: the view run_options has its rows."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

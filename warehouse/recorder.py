@@ -68,6 +68,7 @@ def run(
     command: str | None = None,
     tags: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
+    options: Sequence[Mapping[str, Any]] | None = None,
     run_id: str | None = None,
 ) -> "Run":
     """Begin a run; use it as a context manager, or `close` it. One left open closes itself at exit.
@@ -84,6 +85,8 @@ def run(
         command: Command line to repeat it, stored without its secrets; this process's own if left out.
         tags: Labels of your own, added to those of the project's settings.
         settings: How it measures, by name; those that are None are left out.
+        options: Rows of `run_options` without their place: role, option and arguments of each. They are stored as they are:
+            without secrets, then.
         run_id: Identity to use instead of a new one.
 
     Raises:
@@ -120,6 +123,7 @@ def run(
             tags=as_json(labels) if labels else None,
             bench_version=__version__,
             settings=as_json(given) if given else None,
+            options=as_json(options) if options else None,
         )
     )
     return recorder

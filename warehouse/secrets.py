@@ -4,7 +4,8 @@ import dataclasses
 import functools
 import os
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from .events import CaseRecord, Environment, Event, Metric, Outcome, Reject, RunChange, RunRecord
@@ -285,6 +286,15 @@ def without_secrets(event: E) -> E:
 def masked_command(text: str) -> str:
     """A command line, masked unless BENCH_KEEP_COMMAND_LINE=1 keeps all."""
     return text if _are_kept() else masked(text)
+
+
+def masked_words(words: Sequence[str]) -> list[str]:
+    """Words of a command line, masked as its text is."""
+    text = masked_command(shlex.join(words))
+    try:
+        return shlex.split(text)
+    except ValueError:  # a mask that took a quote along
+        return [MASK]
 
 
 def masked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from ..options import (
     words_after_dashes,
     write,
 )
+from ..recorded_options import begin_run
 from ..revisions.options import RevisionsRequest, revisions_option, rounds_option, sides_of, with_option
 from ..system.instructions import KINDS
 from ..system.machine_lock import alone, lock_option
@@ -152,10 +153,9 @@ def command(
     from .process import launcher
 
     with launcher(stdin=stdin, shown=show_output) as starter:
-        from ...warehouse import recorder  # while the launcher starts
-        from .measurement import CommandMeasurement, CommandSettings, CommandSite
+        from .measurement import CommandMeasurement, CommandSettings, CommandSite  # while the launcher starts
 
-        with alone(lock), recorder.run(config, suite="command", store=store, source="measure", tags=tags) as run:
+        with alone(lock), begin_run(config, suite="command", store=store, tags=tags) as run:
             wanted = CommandSettings(sample_hz=sample, **settings)
             measurement = CommandMeasurement([CommandSite(run, starter)], wanted, written=written, notify=_notify)
             measured = measurement.measure(comparisons)

@@ -16,6 +16,7 @@ from ..commands.plan import by_name, parameter_of
 from ..engine.rounds import LEAST, MOST, further
 from ..engine.workload import Settings, Workload
 from ..options import SECONDS, as_module, progress, recorded, run_options, talk, write
+from ..recorded_options import begin_run
 from ..revisions.options import RevisionsRequest, revisions_option, rounds_option, sides_of, with_option
 from ..system.instructions import KINDS, CannotCount, counts_in_words
 from ..system.machine_lock import alone, lock_option
@@ -139,7 +140,6 @@ def command(
         bench measure function benchmarks
         bench measure function work:parse --arg n=1000 --revisions main faster
     """
-    from ...warehouse import recorder
     from ..engine.progress import ProgressLines
     from ..engine.runner import Runner
 
@@ -181,7 +181,7 @@ def command(
         return measure_revisions(plan, each, settings, program, wanted, lines=lines)
     if len(functions) == 1:  # of several the others are measured
         check_spelling(functions[0])
-    with alone(lock), recorder.run(config, suite="function", store=store, source="measure", tags=tags) as run:
+    with alone(lock), begin_run(config, suite="function", store=store, tags=tags) as run:
         failed, watch, said = 0, ProgressLines(), list[str]()
         try:
             runner = Runner(run, settings, program=program, watch=watch)

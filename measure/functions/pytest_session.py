@@ -12,6 +12,7 @@ import pytest
 from ...warehouse.console.numbers import change_of, duration, share
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
+from ..recorded_options import options_of_words
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -41,6 +42,7 @@ class Measurements:
             pytest.UsageError: One of them is none, no run answers to the name, or there can be no store.
         """
         self._options = config.option
+        self._words = [str(word) for word in config.invocation_params.args]
         self._run: Run | None = None
         self._cases: dict[
             str, tuple[pytest.Item, Case, CallMeasurement]
@@ -91,7 +93,11 @@ class Measurements:
                 "measured under a tracer, such as coverage or a debugger: times are longer than without it"
             )
         self._run = self._run or recorder.run(
-            self._options.bench_config, suite=SUITE, store=self.store, source="measure"
+            self._options.bench_config,
+            suite=SUITE,
+            store=self.store,
+            source="measure",
+            options=options_of_words("pytest", self._words),
         )
         name, parameters = _case_of(item)
         if group is not None:

@@ -11,6 +11,7 @@ from ...warehouse.console.tables import escape, write_text
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..options import SECONDS, recorded, run_options, talk, write
+from ..recorded_options import begin_run
 from .options import scope_options
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ def command(
         bench measure memory train.py --epochs 1
         bench measure memory --modules mypackage -o memory.html -m mypackage.train
     """
-    from ...warehouse import recorder
     from ...warehouse.database import Warehouse
     from ..system.process_sampler import sampled
     from .run import program_of, trace
@@ -67,7 +67,7 @@ def command(
     program = program_of(target, arguments, module=module)
     folders = tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd()))
     scope = Scope(folders, modules, excluded, events, gpus or None)
-    with recorder.run(config, suite="memory", store=store, source="measure", tags=tags) as run:
+    with begin_run(config, suite="memory", store=store, tags=tags) as run:
         traced = trace(run, program, scope, timeout_s=timeout, beside=lambda pid, case: sampled(run, pid, sample, case))
         if traced.interrupted:
             run.close("interrupted", "Ctrl-C")

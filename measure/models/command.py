@@ -12,6 +12,7 @@ from ..engine.workload import AUTO, Workload
 from ..log_file import logged
 from ..options import talk
 from ..pytorch import torchrun
+from ..recorded_options import recorded_options
 from ..revisions.options import sides_of
 from .old_options import ModelsCommand
 from .options import axis_options, command_for, selection_options, setting_options
@@ -73,6 +74,7 @@ def command(ctx: click.Context, /, store: Store, fmt: str, **options: Any) -> in
     wanted = RunRequest(
         store=store, config=found.values["config"], tags={**found.values["tags"], **_scope(options)}, lock=options["lock"],
         fmt=fmt, baseline=options["baseline"], fleet=options["fleet"], statistic=options["statistic"],
+        options=recorded_options(found.values),
     )  # fmt: skip
     sides = sides_of(options["revisions"], options["packages"])
     if wanted.fleet and (options["part"] or sides):

@@ -11,12 +11,13 @@ from typing import Any
 
 import click
 
-from ...warehouse.console.options import Values, share_option, spell_option
+from ...warehouse.console.options import Values, option_words, share_option, spell_option
 from ...warehouse.errors import BenchError
 from ..engine.workload import AUTO, BASELINE, DTYPES, FOR_ACCURACY, MODES, Workload
 from ..line_memory.options import scope_options
 from ..options import SECONDS, run_options
 from ..pytorch.settings import knob_options
+from ..recorded_options import spelled
 from ..revisions.options import revisions_option, rounds_option, with_option
 from ..system.machine_lock import lock_option
 from .report import STATISTICS
@@ -41,9 +42,9 @@ Decorator = Callable[[Any], Any]
 class Suites(Values):
     """Values separated by commas, except the comma in `path:FILE,class:NAME`."""
 
-    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[Any, ...]:
+    def parts(self, texts: Iterable[Any]) -> list[str]:
         """Split at commas, except those."""
-        return super().type_cast_value(ctx, [_CLASS.sub(r"\\,", text) for text in value or ()])
+        return super().parts(_CLASS.sub(r"\\,", text) for text in texts)
 
 
 def device_name(text: str) -> str:
@@ -182,13 +183,9 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
     }  # fmt: skip
     words = ["bench", "measure", "models"]
     for parameter in parameters:
-        name = parameter.opts[-1]
-        unsaid: tuple[Any, ...] = (parameter.default, None, {}, ())
         if parameter.name in AXES:
-            words += spell_option(name, axes[parameter.name])
-        elif (value := settings.get(parameter.name or "")) is not False and value not in unsaid:
-            if isinstance(value, Mapping):
-                words += [word for pair in value.items() for word in (name, "=".join(pair))]
-            else:
-                words += [name] if value is True else spell_option(name, value if isinstance(value, tuple) else [value])
+            words += spell_option(parameter.opts[-1], axes[parameter.name])
+        else:
+            each = spelled(parameter, settings.get(parameter.name or ""))
+            words += [word for option in each for word in option_words(*option)]
     return shlex.join(words)

@@ -11,6 +11,7 @@ from ...warehouse.errors import Exit, MissingExtra
 from ...warehouse.store import Store
 from ..engine.workload import Settings, Workload
 from ..options import recorded, talk
+from ..recorded_options import OptionRows
 from ..revisions.options import Sides, config_of
 from ..system.machine_lock import alone
 from . import baseline, line_traces
@@ -33,6 +34,7 @@ class RunRequest:
     baseline: str | None = None  # run to compare with
     fleet: str | None = None  # what machines call it that share the plan
     statistic: str = "median"  # of a case's samples, in the table
+    options: OptionRows = ()  # that measure it again
 
 
 def measure(
@@ -195,7 +197,8 @@ def _begin(
     suites = {workload.suite for workload in plan}
     return recorder.run(
         config, suite=suites.pop() if len(suites) == 1 else None, store=wanted.store, source="measure",
-        tags={**wanted.tags, **tags}, settings=settings.to_dict(), run_id=run_id,
+        tags={**wanted.tags, **tags}, settings=settings.to_dict(), options=wanted.options,
+        run_id=run_id,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from ...warehouse.environment import COMMIT
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
 from ..options import talk
+from ..recorded_options import begin_run
 
 if TYPE_CHECKING:
     from ...warehouse.recorder import Run
@@ -105,11 +106,7 @@ class RevisionsRequest:
 
     def begin(self, revision: str) -> "Run":
         """Begin a run of a revision."""
-        from ...warehouse import recorder
-
         config = config_of(self.config, revision)
-        run = recorder.run(
-            config, suite=self.suite, store=self.store, source="measure", tags={**self.tags, self.sides.tag: revision}
-        )
+        run = begin_run(config, suite=self.suite, store=self.store, tags={**self.tags, self.sides.tag: revision})
         self.runs.setdefault(config, []).append(run.run_id)
         return run

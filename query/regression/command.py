@@ -23,6 +23,7 @@ from ..comparison.settling import is_open, with_reason
 from ..document import markdown_text
 from ..filters import asked_metrics
 from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
+from ..recorded_options import options_of
 from ..why.next_question import question_since
 from .regressions import (
     COLUMNS,
@@ -232,12 +233,8 @@ def _settled_by(row: Row, *, confirms: bool = False) -> str:
 
 
 def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:
-    """Return whether bench measured any of the runs, so that --confirm can repeat it."""
-    runs = sorted({row["run_id"] for row in rows})
-    query = (
-        "SELECT 1 FROM runs WHERE list_contains(?::VARCHAR[], run_id) AND source = 'measure' AND command IS NOT NULL"
-    )
-    return bool(warehouse.rows(query, [runs]))
+    """Return whether any of the runs keeps the options by which --confirm can repeat it."""
+    return any(not isinstance(options_of(warehouse, run_id), str) for run_id in sorted({row["run_id"] for row in rows}))
 
 
 def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:

@@ -23,7 +23,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ..builders import Builder, case, chunk, metric, outcome, run, source, timing
+from ..builders import Builder, case, chunk, metric, options, outcome, run, source, timing
 from .conftest import AXES, Bench
 
 NASTY = "x'; DROP TABLE runs; --\"$(id)`\\!\n\x1b[31m 中"
@@ -218,8 +218,8 @@ def test_an_imported_figure_leads_to_its_line() -> None:
 def test_what_bench_measured_has_the_command_that_measures_it_again() -> None:
     """This case alone, as that run did; and why it will not be quite the same."""
     it = case("mlp", backend="inductor", mode="inference", suite="builtin", source_id="f")
-    command = "bench measure models --quick --models mlp lstm"
-    warehouse = Builder().add(run("run", "main", source="measure", command=command, host="far"), it, outcome(it))
+    recorded = options("measure models", ("what", "--models", "mlp", "lstm"), ("how", "--quick"))
+    warehouse = Builder().add(run("run", "main", source="measure", options=recorded, host="far"), it, outcome(it))
     warehouse.store = Store(Path("/s"))
     warehouse.add(metric(it, "x", 1.0, source_id="f"))
 

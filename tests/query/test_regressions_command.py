@@ -26,7 +26,7 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
-from ..builders import case, metric, outcome, run, timing
+from ..builders import case, metric, options, outcome, run, timing
 
 AXES: dict[str, Any] = {
     "suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8,
@@ -55,7 +55,7 @@ def add(
     usual = {
         "config": "main", "source": "measure", "started_at": round(day * DAY), "host": socket.gethostname(), "git_dirty": False,
         "git_commit": commit * 20, "environment_id": environment.capture().environment_id,
-        "command": "bench measure models --repeat 5",
+        "command": "bench measure models --repeat 5", "options": options("measure models", ("how", "--repeat", "5")),
     }  # fmt: skip
     events.append(run(run_id, **{**usual, **fields}))
     for kind in {type(event) for event in events}:

@@ -1,6 +1,5 @@
 """The command that measures a case again, and when it cannot."""
 
-import json
 import shlex
 import socket
 import subprocess
@@ -10,32 +9,31 @@ from typing import Any
 import click
 import pytest
 from bench.cli import _measure_again, cli
-from bench.measure.engine import workload
-from bench.query.regression import remeasure
 from bench.query.regression.remeasure import command_for, commands_for, measure_again, obstacle
 from bench.warehouse import environment
-from bench.warehouse.console.options import Command, Values
+from bench.warehouse.console.options import Command, Values, spell_option
 from bench.warehouse.errors import BenchError
+from bench.warehouse.events import Json
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
-from ..builders import Builder, case, run
+from ..builders import Builder, case, options, run
 from ..exhaustive import first_of
 
 AXES: dict[str, Any] = {
     "suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8,
 }  # fmt: skip
-SAID = "/usr/bin/python -m bench measure models --models mlp lstm --quick --seed=3 --precision 2% --config main"
+RECORDED = options(
+    "measure models", ("what", "--models", "mlp", "lstm"), ("how", "--quick"), ("how", "--seed", "-3"),
+    ("how", "--threads", "1"), ("where", "--config", "other"), ("where", "--tag", "a=b"),
+)  # fmt: skip
 
 
 @pytest.fixture
 def measured(warehouse: Builder) -> Any:
     """A run of `bench measure` of three cases: mlp, lstm of two lengths."""
-    cases = [
-        case("mlp", **AXES), case("lstm", **AXES, sequence_length=16),
-        case("lstm", **AXES, sequence_length=32, parameters={"threads": 1}),
-    ]  # fmt: skip
-    warehouse.add(run(config="main", source="measure", command=SAID, host=socket.gethostname()), *cases)
+    cases = [case("mlp", **AXES), *(case("lstm", **AXES, sequence_length=length) for length in (16, 32))]
+    warehouse.add(run(config="main", source="measure", options=RECORDED, host=socket.gethostname()), *cases)
     store: Any = warehouse
     store.store = Store(Path("/srv/my bench"))
     store.ids = [it.case_id for it in cases]
@@ -47,33 +45,8 @@ def test_the_command_gives_every_axis_and_setting(measured: Any) -> None:
     assert command_for(measured, "run", measured.ids[2:]) == [
         "bench", "measure", "models", "--suites", "builtin", "--models", "lstm", "--backends", "eager",
         "--modes", "inference", "--batch-sizes", "8", "--sequence-lengths", "32", "--dtypes", "float32", "--devices", "cpu",
-        "--threads", "1", "--quick", "--seed=3", "--precision", "2%", "--config", "main", "--store", "/srv/my bench",
+        "--quick", "--seed=-3", "--threads", "1", "--config", "main", "--store", "/srv/my bench",
     ]  # fmt: skip
-
-
-def test_settings_of_a_plan_file_and_knobs_are_in_the_command(warehouse: Builder) -> None:
-    """The run says how it measured, which its command line may not; a knob is a parameter of the case."""
-    parameters = {"channels_last": True, "dynamo_config": ["suppress_errors=True"], "threads": 2}
-    it = case("mlp", **AXES, parameters=parameters)
-    said = json.dumps({"precision": 0.02, "budget_s": 10.0, "seed": 3, "profile": False})
-    warehouse.add(run(source="measure", command="bench measure models nightly.toml", settings=said), it)
-    store: Any = warehouse
-    store.store = Store(Path("store"))
-
-    command = command_for(store, "run", [it.case_id])
-
-    assert isinstance(command, list)
-    assert command[command.index("cpu") + 1 :] == [
-        "--channels-last", "--dynamo-config", "suppress_errors=True", "--threads", "2", "--precision", "0.02",
-        "--budget", "10.0", "--seed", "3", "--config", "run", "--store", "store",
-    ]  # fmt: skip
-    done = CliRunner().invoke(cli, [*command[1:], "--print", "--format", "json"], catch_exceptions=False)
-    assert json.loads(done.stdout)[0]["parameters"] == parameters
-
-
-def test_every_parameter_has_its_option() -> None:
-    """As many here as there are; the floors may not know of each other."""
-    assert sorted(remeasure.PARAMETERS) == sorted(workload.PARAMETERS)
 
 
 def test_bench_measure_understands_the_command(measured: Any) -> None:
@@ -82,7 +55,7 @@ def test_bench_measure_understands_the_command(measured: Any) -> None:
     assert isinstance(command, list)
 
     done = CliRunner().invoke(cli, [*command[1:], "--print", "--format", "csv"], catch_exceptions=False)
-    assert done.stdout.splitlines()[1:] == ["builtin,mlp,inference,cpu,float32,8,,,eager,"]
+    assert done.stdout.splitlines()[1:] == ['builtin,mlp,inference,cpu,float32,8,,"{""threads"": 1}",eager,']
 
 
 def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:
@@ -91,7 +64,7 @@ def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:
 
     assert isinstance(commands, list)
     assert sorted(command[command.index("--models") + 1] for command in commands) == ["lstm", "lstm", "mlp"]
-    assert command_for(measured, "run", measured.ids) == "cases with different parameters take a command each"
+    assert all(command[3:5] == ["--suites", "builtin"] and "--threads" in command for command in commands)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +73,20 @@ def test_cases_of_different_sizes_take_a_command_each(measured: Any) -> None:
         2,
         [
             ({"source": "pytest-benchmark"}, {}, "was measured by pytest-benchmark, not by bench"),
-            ({"source": "measure", "command": None}, {}, "not by bench: measure it again there"),
-            ({"source": "measure", "command": SAID}, {"suite": "net.py"}, "the models are in a file, net.py"),
             (
-                {"source": "measure", "command": SAID},
-                {"parameters": {"mood": "grim"}},
-                "no option for the parameter 'mood'",
+                {"source": "measure", "command": "x y"},
+                {},
+                "run run keeps no options to measure it again by, as runs of older",
+            ),
+            (
+                {"source": "measure", "options": RECORDED},
+                {"suite": "net.py"},
+                "the models are in a file, net.py, which only",
+            ),
+            (
+                {"source": "measure", "options": options("measure function", ("how", "--arg", "token=***"))},
+                {},
+                "an option of run run is a secret, which is not stored",
             ),
         ],
     ),
@@ -128,30 +109,27 @@ def test_a_case_nobody_announced_has_no_command(measured: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "again"),
+    ("recorded", "again"),
     [
-        ("python -m bench measure command --repeat 5 'gzip -1 x' -- ls --tag",
-         "bench measure command --config main --store store --repeat 5 'gzip -1 x' -- ls --tag"),
-        ("/venv/bin/bench measure function json:dumps", "bench measure function --config main --store store json:dumps"),
-        ("bench measure function --config main f:g", "bench measure function --store store --config main f:g"),
-        ("bench measure command --store /a --config main -- ls --store b",
-         "bench measure command --store store --config main -- ls --store b"),
-        ("/venv/bin/pytest --bench tests", "pytest --bench-config main --bench-store store --bench tests"),
-        ("python -m pytest --bench", "pytest --bench-config main --bench-store store --bench"),
-        ("python own.py", None),
+        (options("measure command", ("what", "", "gzip -1 x"), ("how", "--repeat", "5"), ("what", "--", "ls", "--tag")),
+         "bench measure command --config main --store store 'gzip -1 x' --repeat 5 -- ls --tag"),
+        (options("measure function", ("what", "", "f:g"), ("where", "--config", "mine"), ("where", "--store", "/a")),
+         "bench measure function --config main --store store f:g"),
+        (options("measure function", ("what", "", "f:g"), ("sides", "--revisions", "a", "b"), ("where", "--config", "mine")),
+         "bench measure function --config mine --revisions a b --store store f:g"),
+        (options("pytest", ("what", "", "--bench", "tests")), "pytest --bench-config main --bench-store store --bench tests"),
     ],
 )  # fmt: skip
 def test_commands_functions_and_tests_are_measured_again_as_they_were(
-    warehouse: Builder, said: str, again: str | None
+    warehouse: Builder, recorded: Json, again: str
 ) -> None:
-    """By the recorded command, into the same store and config."""
+    """Into the same store and config; sides that took turns take turns again, under the config that was given."""
     it = case("x")
-    warehouse.add(run(config="main", source="measure", command=said), it)
+    warehouse.add(run(config="main", source="measure", options=recorded), it)
     store: Any = warehouse
     store.store = Store(Path("store"))
 
-    found = commands_for(store, "run", [it.case_id])
-    assert found == [shlex.split(again)] if again else "bench cannot repeat its command" in str(found)
+    assert commands_for(store, "run", [it.case_id]) == [shlex.split(again)]
 
 
 @pytest.mark.parametrize("name", ["a b", "a,b", "-x", "--models", "it's", "$(rm -rf .)", "ünïcode 模型"])
@@ -164,9 +142,7 @@ def test_no_name_is_taken_for_something_else(name: str) -> None:
         callback=lambda models, quick: read.append(models),
     )
 
-    done = CliRunner().invoke(
-        command, [*remeasure._option("--models", [name, "other"]), "--quick"], catch_exceptions=False
-    )
+    done = CliRunner().invoke(command, [*spell_option("--models", [name, "other"]), "--quick"], catch_exceptions=False)
     assert (done.exit_code, set(read[0])) == (0, {name, "other"})
 
 

@@ -118,6 +118,7 @@ def _run(rng: random.Random, config: str, number: int, host: str | None, slower:
         run_id, config, "measure", suite="builtin", started_at=None if (config, number) == ("other", 1) else began,
         git_commit=f"c{4 if number == 6 else number}", git_dirty=bool(number % 2), host="two" if number == 3 else host,
         environment_id=f"env{1 + number % 2}",
+        options=_json([{"role": "command", "option": None, "arguments": ["measure", "models"]}]) if number == 1 else None,
         tags=_json(
             {"confirms": "x"} if (config, number) == ("fuse", 5)
             else {"resumes": "fuse-1"} if (config, number) == ("fuse", 2)

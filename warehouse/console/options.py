@@ -4,7 +4,7 @@ import itertools
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,6 +33,7 @@ ENDINGS = {
 
 
 HELP_ALL = f"{__name__}.help_all"
+GIVEN = f"{__name__}.given"
 
 
 class Values(click.Option):
@@ -47,8 +48,11 @@ class Values(click.Option):
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[Any, ...]:
         """Split at commas, then convert each part."""
-        parts = [part for text in value or () for part in _split(str(text))]
-        return tuple(self.value_type(part, self, ctx) for part in parts)
+        return tuple(self.value_type(part, self, ctx) for part in self.parts(value or ()))
+
+    def parts(self, texts: Iterable[Any]) -> list[str]:
+        """What texts with commas stand for."""
+        return [part for text in texts for part in _split(str(text))]
 
 
 def _split(text: str) -> list[str]:
@@ -59,15 +63,45 @@ def _split(text: str) -> list[str]:
 def spell_option(option: str, values: Iterable[Any]) -> list[str]:
     """A `Values` option and its values as words, so that none is read as an option or as two values; None is none."""
     texts = [str(value).replace(",", "\\,") for value in values if value is not None]
-    if any(text.startswith("-") for text in texts):
+    return option_words(option, texts) if texts else []
+
+
+def option_words(option: str, texts: Sequence[str]) -> list[str]:
+    """An option and its values as words, so that none of them is read as an option."""
+    if option != "--" and any(text.startswith("-") for text in texts):
         return [f"{option}={text}" for text in texts]
-    return [option, *texts] if texts else []
+    return [option, *texts]
 
 
 def spell_values(option: str, values: Iterable[Any]) -> str:
     """The end of a command line that gives an option these values; empty without any."""
     words = spell_option(option, values)
     return f" {shlex.join(words)}" if words else ""
+
+
+def options_given(context: click.Context) -> Iterator[tuple[click.Parameter, str | None, list[str]]]:
+    """Each option and argument of the command line, with its name, None of an argument, and its values as they were given.
+
+    An option that was repeated comes as often, one of `Values` once with all of them where the command reads that.
+    """
+    found, _, order = context.command.make_parser(context).parse_args([*context.meta[GIVEN]])
+    for parameter in dict.fromkeys(order):
+        given = found[str(parameter.name)]
+        if isinstance(parameter, click.Argument):
+            texts = [given] if isinstance(given, str) else [*(given if isinstance(given, tuple | list) else ())]
+            if texts:
+                yield parameter, None, texts
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            yield parameter, (parameter.opts if given else parameter.secondary_opts)[-1], []
+        else:
+            name, values = parameter.opts[-1], [*given] if parameter.multiple else [given]
+            if isinstance(parameter, Values):
+                values = [part.replace(",", "\\,") for part in parameter.parts(values)]
+                if isinstance(context.command, Command):  # which reads them side by side
+                    yield parameter, name, values
+                    continue
+            for value in values:  # what is no text stands for an option without its value
+                yield parameter, name, [value] if isinstance(value, str) else []
 
 
 def command_line(context: click.Context, *, without: Collection[str]) -> str:
@@ -126,8 +160,9 @@ class PlainCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take `--errors` into account even where the rest is wrong; `--config` and `--configs` are one."""
         choose_format_early(args, interspersed=ctx.allow_interspersed_args)
+        ctx.meta[GIVEN] = args = as_known(args, _names(self.params))
         try:
-            return super().parse_args(ctx, as_known(args, _names(self.params)))
+            return super().parse_args(ctx, [*args])
         except click.NoSuchOption as error:
             if error.option_name.rstrip("s") not in ("--config", "--run") or not _takes_runs(self.params):
                 raise

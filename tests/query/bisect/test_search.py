@@ -11,11 +11,11 @@ from bench.query.bisect.next_revision import information, next_places
 from bench.query.bisect.render import percent, sentences, table
 from bench.query.bisect.results import all_commits, all_results, from_settings, to_settings
 from bench.query.bisect.search import BisectRun, brackets, commit_prior, failing_posterior, posterior
-from bench.query.bisect.suggest import bisect_command, measuring_words
+from bench.query.bisect.suggest import bisect_command
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Json, Outcome, as_json
 
-from ...builders import Builder, case, metric, outcome, run
+from ...builders import Builder, case, metric, options, outcome, run
 
 
 def question(commits: int = 16, **fields: Any) -> BisectQuestion:
@@ -237,20 +237,12 @@ def test_an_unknown_metric_is_named() -> None:
         read_runs(stored(), question(3, metric="latenzy"))
 
 
-def test_the_measuring_words_of_a_command_line() -> None:
-    """Without where the rows go; what follows -- stays as it is; a masked secret makes it useless."""
-    line = [
-        "python", "/bin/bench", "measure", "command", "--tag", "a=b", "--store=x", "--repeat", "3", "--", "sort",
-        "--tag",
-    ]  # fmt: skip
-    assert measuring_words(line) == ["measure", "command", "--repeat", "3", "--", "sort", "--tag"]
-    assert measuring_words(["bench", "measure", "attach", "1"]) is None
-    assert measuring_words(["bench", "measure", "command", "--", "x", "--token", "***"]) is None
-
-
 def test_the_command_for_a_finding() -> None:
     """It names what is not the default."""
-    warehouse = Builder().add(run("r", "main", "measure", command="bench measure function work:f --config main"))
+    recorded = options(
+        "measure function", ("what", "", "work:f"), ("where", "--config", "main"), ("sides", "--rounds", "2")
+    )
+    warehouse = Builder().add(run("r", "main", "measure", options=recorded))
     row = {"name": "work:f", "backend": None, "metric": "rss_peak", "phase": "steady"}
 
     expected = "bench bisect a..b --metric rss_peak --models work:f -- measure function work:f"

@@ -14,8 +14,10 @@ from bench.warehouse.errors import Exit
 from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
-from ...builders import Builder, case, metric, outcome, run, timing
+from ...builders import Builder, case, metric, options, outcome, run, timing
 from ..conftest import Bench
+
+FUNCTION = json.loads(options("measure function", ("what", "", "work:f")))
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_rows_for_programs_say_what_settles_them(bench: Bench, store: Store) -> 
 def test_what_is_likely_in_one_night_is_confirmed(bench: Bench, store: Store) -> None:
     """A run that bench measured is measured again with --confirm."""
     for us in (100, 150):
-        record(store, "A", us, source="measure", command="bench measure function work:f --config A")
+        record(store, "A", us, source="measure", options=FUNCTION)
 
     (row,) = json.loads(bench("regressions", "A", "--format", "json").output)
 
@@ -85,9 +87,9 @@ def test_what_is_likely_in_one_night_is_confirmed(bench: Bench, store: Store) ->
 def test_what_bench_measured_is_measured_again(bench: Bench, store: Store) -> None:
     """Both sides as they were measured, with the config that each has, then the comparison over all runs."""
     for config, us in (("A", 100), ("C", 150)):
-        record(store, config, us, source="measure", command=f"bench measure function work:f --config {config}")
+        record(store, config, us, source="measure", options=FUNCTION)
 
-    again = [f"bench measure function --store {store.root} work:f --config {config}" for config in "AC"]
+    again = [f"bench measure function --config {config} --store {store.root} work:f" for config in "AC"]
     told = f"to settle it, measure again: {' && '.join(again)} && bench compare A C --all-runs"
     assert told in bench("compare", "A", "C").stderr
 
