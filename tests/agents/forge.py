@@ -198,7 +198,7 @@ def run_gitlab(
     pipeline = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
     common = {**pipeline["variables"], **pipeline[".bench"]["variables"]}
     found = Outcome(0, [], {}, "")
-    jobs = [("bench-fetch", {}), *(("bench-measure", leg) for leg in legs), ("bench-finish", {})]
+    jobs = [("bench-fetch", {}), *(("bench-measure", leg) for leg in legs), ("bench-finish", {}), ("pages", {})]
     for name, leg in jobs:
         job = pipeline[name]
         rules = [rule for rule in job["rules"] if _holds(rule["if"], variables)]

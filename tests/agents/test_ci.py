@@ -296,6 +296,33 @@ def test_legs_of_a_matrix_keep_apart(checkout: Checkout, forge: Forge) -> None:
 
 
 @exhaustive
+def test_gitlab_publishes_a_site_where_asked_for(checkout: Checkout, forge: Forge) -> None:
+    """Only then, and only of the default branch: a site may be public."""
+    assert "pages" not in gitlab(checkout, forge).ran
+    done = gitlab(checkout, forge, given={"BENCH_PAGES": "yes", "CI_PROJECT_PATH": "team/it"})
+
+    assert (done.code, done.ran[-1]) == (0, "pages"), done.output
+    assert "<title>team/it</title>" in (checkout.folder / "public" / "index.html").read_text()
+
+
+@exhaustive
+def test_github_publishes_the_branch_of_the_store(checkout: Checkout) -> None:
+    """The step of ci/pages.yml, run where its checkout lies, leaves the folder that the next step uploads."""
+    results = checkout.folder / "results.csv"
+    results.write_text("name,latency_ms\nmlp,1.5\n")
+    words = ["bench", "ingest", str(results), "--map", "name=name,value=latency_ms,unit:=ms", "--store", "store"]
+    subprocess.run(words, cwd=checkout.folder, env=checkout.environment, check=True, capture_output=True)
+    steps = yaml.safe_load((ROOT / "ci" / "pages.yml").read_text())["jobs"]["publish"]["steps"]
+    (step,) = [step for step in steps if "bench publish" in step.get("run", "")]
+    (upload,) = [step for step in steps if "upload-pages-artifact" in step.get("uses", "")]
+    environment = {**checkout.environment, "REPOSITORY": "$(touch pwned)"}
+    subprocess.run(["sh", "-c", step["run"]], cwd=checkout.folder, env=environment, check=True, capture_output=True)
+
+    assert (checkout.folder / upload["with"]["path"] / "index.html").exists()
+    assert checkout.untouched()
+
+
+@exhaustive
 def test_one_comment_has_the_verdicts_of_all_legs(checkout: Checkout, forge: Forge) -> None:
     """GitLab merges what the legs of a job leave, so their verdicts must not have one name."""
     base = checkout.git("rev-parse", "HEAD")
