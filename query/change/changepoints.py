@@ -66,7 +66,7 @@ def examine(
 
     known = []
     for values in series:
-        given = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+        given = np.array(values, dtype=np.float64)  # None becomes NaN
         places = np.flatnonzero(np.isfinite(given))
         exponent = int(np.frexp(np.abs(given[places]).max(initial=0.0))[1])
         x = np.ldexp(given[places], -exponent)  # nothing is rounded, and squares cannot overflow

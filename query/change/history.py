@@ -53,7 +53,7 @@ class Series:
     @property
     def n(self) -> int:
         """Runs that have the number."""
-        return sum(value is not None for value in self.values)
+        return len(self.values) - self.values.count(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +145,14 @@ def read(warehouse: "Warehouse") -> list[Series]:
         SELECT {", ".join(LABELS)}, list(place ORDER BY place), list(value ORDER BY place)
         FROM chosen GROUP BY ALL ORDER BY {_ORDER}
     """
-    return [
-        Series(dict(zip(LABELS, labels, strict=True)), [runs[place] for place in places], values)
-        for *labels, places, values in warehouse.rows(query)
-    ]
+    shared: dict[tuple[int, ...], list[SeriesRun]] = {}  # most series are of the same runs
+    found = []
+    for *labels, places, values in warehouse.rows(query):
+        key = tuple(places)
+        if key not in shared:
+            shared[key] = [runs[place] for place in places]
+        found.append(Series(dict(zip(LABELS, labels, strict=True)), shared[key], values))
+    return found
 
 
 def values(warehouse: "Warehouse", since: datetime.datetime | None = None) -> Answer:

@@ -28,11 +28,11 @@ def order_runs(series: Sequence["Series"]) -> dict[tuple[str, str], int]:
     """The place in time of each config's runs; runs of different suites in one night have the same."""
     suites: dict[tuple[str, str], set[Any]] = defaultdict(set)
     runs = {}
-    for one in series:
-        for run in one.runs:
-            key = (one.labels["config"], run.run_id)
-            suites[key].add(one.labels["suite"])
-            runs[key] = run.began_at
+    alike = {(id(one.runs), one.labels["config"], one.labels["suite"]): one.runs for one in series}
+    for (_, config, suite), those in alike.items():
+        for run in those:
+            suites[config, run.run_id].add(suite)
+            runs[config, run.run_id] = run.began_at
     places: dict[tuple[str, str], int] = {}
     config, place, began, tried = None, 0, None, set[Any]()
     first = datetime.datetime.min
