@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 from .console.numbers import counted
 from .errors import BenchError, StoreBusy
 from .files import may_not_write
-from .load import has_changed, load, load_apart, must_exist, rebuild
-from .log import EventLog
+from .load import DAMAGED_SINCE, changed_files, lacks_partial, load, load_apart, must_exist, rebuild
+from .log import EventLog, LogFile
 from .log_files import counting_files
 from .settings import DEFAULT, FloorRule, find_setting, regular, setting
 from .snapshot import LoadedFile, attach, connect, damage_notes, open_current
@@ -41,7 +41,8 @@ class Warehouse:
         """
         must_exist(store)
         connection, known = (None, None) if store.remote else open_current(store, config)
-        if connection is None or _stale(store, known):
+        has_new, changed = _pending(store, known)
+        if connection is None or has_new or changed:
             if connection is not None:
                 connection.close()
             try:
@@ -54,7 +55,13 @@ class Warehouse:
                     raise
                 if not store.database.is_file() or is_damaged(store):
                     return cls(store, _opened_apart(store, config))
-                note([f"what was recorded last is not in this answer: {error}"])
+                if has_new:
+                    note([f"what was recorded last is not in this answer: {error}"])
+                note(
+                    f"{file.name} {DAMAGED_SINCE}"
+                    for file in changed
+                    if known and file.size_bytes != known[file.name].size_bytes
+                )
             connection = connect(store.database, config)
         _name_machines(connection)
         _set_floors(connection)
@@ -178,14 +185,16 @@ def _duckdb_error() -> type[Exception]:
     return duckdb.Error
 
 
-def _stale(store: Store, known: Mapping[str, LoadedFile] | None) -> bool:
-    """Return whether a load would find anything to do, as far as can be told without the lock."""
+def _pending(store: Store, known: Mapping[str, LoadedFile] | None) -> tuple[bool, list[LogFile]]:
+    """Whether a load would find something new, as far as can be told without the lock; and which files it would look at again."""
+    if known is None:
+        return True, []
     log = EventLog(store)
     files, unreadable = log.listing()
-    return (
-        known is None
-        or log.is_unfinished()
+    has_new = (
+        log.is_unfinished()
         or not unreadable.keys() <= known.keys()
         or any(file.name not in known for file in counting_files(files, known.keys()))
-        or has_changed(files, known)
+        or lacks_partial(files, known)
     )
+    return has_new, changed_files(files, known)

@@ -156,7 +156,13 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
     listed, unreadable = log.listing()
     loaded.left_out |= unreadable
     files = counting_files(listed, known.keys() if known is not None else None)
-    if known is not None and all(file.name in known for file in files) and not has_changed(files, known):
+    changed = changed_files(files, known or {})
+    if (
+        known is not None
+        and all(file.name in known for file in files)
+        and not changed
+        and not lacks_partial(files, known)
+    ):
         return loaded
     stands_for = covered_names(files)
     here = {file.name for file in files}
@@ -167,10 +173,10 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
             files.remove(file)
     superseded = set().union(*stands_for.values())
     current = [file for file in files if file.name not in superseded]
-    new, noted, changed = current, dict[LogFile, set[str]](), list[LogFile]()
+    changed = [file for file in changed if file.name not in superseded]
+    new, noted = current, dict[LogFile, set[str]]()
     if known is not None:
         covered = known.keys() | set().union(*(stands_for.get(name, set()) for name in known))
-        changed = [file for file in current if file.name in known and not known[file.name].is_as(file)]
         new = [file for file in current if file.name not in known]
         noted = {file: stands_for[file.name] for file in new if stands_for.get(file.name, set()) & covered}
         gone = known.keys() - here - superseded
@@ -238,10 +244,13 @@ def readable_files(store: Store) -> tuple[list[LogFile], LeftOut]:
     return readable([file for file in files if file.name not in superseded], seen.left_out), seen.left_out
 
 
-def has_changed(files: Sequence[LogFile], known: Mapping[str, LoadedFile]) -> bool:
-    """Return whether a loaded file was written to since, or one that was loaded in part is gone."""
-    if any(file.name in known and not known[file.name].is_as(file) for file in files):
-        return True
+def changed_files(files: Sequence[LogFile], known: Mapping[str, LoadedFile]) -> list[LogFile]:
+    """The loaded files that were written to since."""
+    return [file for file in files if file.name in known and not known[file.name].is_as(file)]
+
+
+def lacks_partial(files: Sequence[LogFile], known: Mapping[str, LoadedFile]) -> bool:
+    """Return whether a damaged file, of which a part is loaded, is gone."""
     partial = {name for name, file in known.items() if file.is_partial}
     return bool(partial) and not partial <= {file.name for file in files}
 

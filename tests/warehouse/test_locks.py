@@ -270,6 +270,27 @@ def test_a_store_that_takes_nothing_more_answers_from_its_last_load(
     assert durations(store) == [7, 8]
 
 
+def test_a_copied_store_on_a_read_only_disk_lacks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its files have other times than when they were loaded, and nothing new; one that shrank is told."""
+    store = Store(tmp_path / "store")
+    with run("main", store=store.root) as recorder:
+        recorder.case("m").timing(7)
+    assert durations(store) == [7]
+    (path,) = (store.events / "timings").iterdir()
+    os.utime(path, (1, 1))
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(shutil, "copyfile", refused)
+    assert (durations(store), capsys.readouterr().err) == ([7], "")
+    path.write_bytes(path.read_bytes()[:100])
+    assert durations(store) == [7]
+    assert f"{path.name} was damaged after it was loaded" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "exit_code"),
     [(errno.ENOSPC, DiskFull, 74), (errno.EDQUOT, DiskFull, 74), (errno.EROFS, NotWritable, 77)],

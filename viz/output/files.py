@@ -178,7 +178,8 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
-        half.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a disk that is read-only refuses, though there is no such file
+            half.unlink()
 
 
 def show(figure: Figure, fmt: str | None = None) -> None:
