@@ -137,7 +137,8 @@
       : trimmed(fixed(value, Math.max(0, 5 - magnitude(value))));
   const SCALES = {
     ns: [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]],
-    bytes: [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
+    bytes: [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
+    "bytes/s": [[1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]],
   };
   const amount = (value, unit) => {
     if (value === null || Number.isNaN(value)) return "";
@@ -603,6 +604,7 @@
         el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), query(name)), ` ${name}`])),
         previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
         failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`, one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
+        r.rejected[run] ? el("p", {}, `${r.rejected[run].toLocaleString("en")} ${r.rejected[run] === 1 ? "record" : "records"} could not be read: `, copyable(paste(`FROM rejected_records WHERE ${equals("run_id", id)}`))) : "",
         await drawnCharts(id),
         rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), field) : el("p", {}, "Nothing was measured in it that comparisons judge."),
         alike(found.shared, rows.values.length),

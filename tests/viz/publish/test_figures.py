@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.viz.output import render
 from bench.viz.publish import figures, site
+from bench.warehouse.errors import MissingExtra
 
 from ...builders import Builder, case, metric, outcome, run, source, steps
 from ..browser import PROGRAM, Page
@@ -74,7 +74,11 @@ def test_without_the_package_that_draws_a_site_has_no_charts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The rest is published, and a sentence says what to install."""
-    monkeypatch.setattr(render.importlib.util, "find_spec", lambda *_: None)
+
+    def missing() -> None:
+        raise MissingExtra("vl-convert-python", "viz")
+
+    monkeypatch.setattr(figures, "Renderer", missing)
     one = Builder().add(run(), source(run="run", lines=20), *steps("run", range(1, 21), range(1, 21)))
     publish(one, tmp_path)
 

@@ -16,9 +16,9 @@ from bench.viz.publish import pairs, site
 from bench.viz.publish.private import shortened
 from bench.warehouse.console.numbers import amount, times
 from bench.warehouse.console.numbers import ratio as printed_ratio
-from bench.warehouse.events import Instant
+from bench.warehouse.events import Instant, Reject
 
-from ...builders import Builder, case, metric, outcome, run
+from ...builders import Builder, case, metric, outcome, run, source
 from ..browser import PROGRAM, Page
 from ..stores import HOSTILE
 from .sites import DAY_US, nights
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages"),
 ]
 NAMES = ("bert", "mlp", *HOSTILE, "名" * 100 + "x" * 200)
-UNITS = ("ns", "bytes", "count", "tokens/s", None)
+UNITS = ("ns", "bytes", "count", "tokens/s", None, "bytes/s")
 
 
 def values() -> list[float]:
@@ -50,7 +50,12 @@ def warehouse() -> Builder:
             made += [one, outcome(one), metric(one, "size", value * (1 + number / 7), unit=unit, better="lower")]
     broken = case("broken", "second", suite="numbers")
     log = f"{HOSTILE[1]}\nin /home/me/work.py"
-    return Builder().add(*made, broken, outcome(broken, "fail_to_run", message=HOSTILE[0], stderr_tail=log))
+    made += [
+        source("s", lines=3, run="second", rejected=1),
+        broken,
+        outcome(broken, "fail_to_run", message=HOSTILE[0], stderr_tail=log),
+    ]
+    return Builder().add(*made, Reject(source_id="s", run_id="second", line=3, reason=HOSTILE[0], text=HOSTILE[1]))
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +258,17 @@ def test_a_run_shows_the_logs_of_its_failures(browser: Page, folder: Path) -> No
     go(browser, "#/run/first")
     assert browser.ask("document.querySelectorAll('#view .log').length") == 0
     assert (browser.errors, browser.dialogs) == ([], [])
+
+
+def test_a_run_says_how_to_see_what_could_not_be_read(browser: Page, folder: Path, warehouse: Builder) -> None:
+    """The reasons quote what was measured, so they stay in the store: the page has the question that lists them."""
+    browser.open(folder / "index.html")
+    go(browser, "#/run/second")
+
+    query = browser.ask(
+        "[...document.querySelectorAll('#view [data-copy]')].map(b => b.dataset.copy).find(c => c.includes('rejected'))"
+    )
+    assert [row["line"] for row in warehouse.dicts(statement_of(query))] == [3]
 
 
 def labelled(browser: Page) -> Any:
