@@ -85,17 +85,8 @@ def _is_within(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that all cases share, and reasons that hold for all, are for `sentences`."""
     axes, common = _varying(comparison), _common(comparison)
-    columns = [
-        *(MODEL_HEADINGS[axis] for axis in axes),
-        "metric",
-        "base",
-        "candidate",
-        "difference",
-        "change",
-        "verdict",
-        "why",
-    ]
-    return columns, [
+    numbers = ("metric", "base", "candidate", "difference", "change", "verdict", "why")
+    return [*(MODEL_HEADINGS[axis] for axis in axes), *numbers], [
         [
             *(value_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
             amount(row["candidate_value"], row["unit"]), _difference(row),
@@ -124,9 +115,12 @@ def why(row: Mapping[str, Any]) -> list[str]:
 
 
 def _common(comparison: Comparison) -> list[str]:
-    """The parts of the reason that all rows with an interval share."""
-    texts = [why(row)[1:] for row in comparison.rows if row["low"] is not None]
-    return [part for part in texts[0] if all(part in other for other in texts)] if len(texts) > 1 else []
+    """The parts of the reason that all rows with an interval share, and what is assumed of all that are not the same."""
+    rows = [row for row in fold_processor_time(comparison.rows) if row["low"] is not None]
+    assumed = {why(row)[0] if row["p"] is None else None for row in rows if row["verdict"] != "SAME"}
+    texts = [why(row)[1:] for row in rows]
+    shared = [part for part in texts[0] if all(part in other for other in texts)] if len(texts) > 1 else []
+    return [*(part for part in assumed if part and len(assumed) == 1 < len(rows)), *shared]
 
 
 def value_text(value: Any) -> Any:
@@ -261,7 +255,8 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
 
 def _hidden_unsure(comparison: Comparison) -> Iterator[str]:
     """The UNSURE rows that the table leaves out, counted by reason."""
-    hidden = [row for row in comparison.rows if row["verdict"] == "UNSURE"][MOST_ROWS["UNSURE"] :]
+    rows = fold_processor_time(comparison.rows)
+    hidden = [row for row in rows if row["verdict"] == "UNSURE"][MOST_ROWS["UNSURE"] :]
     kinds = Counter(re.sub(r"\d[\d.]*", "…", why(row)[0].partition(" (")[0]) for row in hidden)
     if hidden:
         told = kinds.most_common(MOST_REASONS)

@@ -337,6 +337,28 @@ def test_a_count_without_a_better_direction_is_shown_as_changed(warehouse: Build
     assert verdict(found) == "b: captured_ops is 1.333x more"
 
 
+def test_what_is_assumed_of_all_rows_is_said_once(warehouse: Builder) -> None:
+    """Of 12 cases with one run each, it stands below the table; rows left out are cases, not their processor times, too."""
+    for name, factor in (("a", 1.0), ("b", 1.01)):
+        warehouse.add(run(name))
+        for number in range(12):
+            it = case(f"m{number:02}", name, suite="s")
+            warehouse.add(
+                it,
+                outcome(it),
+                *(metric(it, kind, factor * 1000, unit="ns", better="lower") for kind in ("latency", "cpu_time")),
+            )
+    found = compare(warehouse, Side("a", ("a",)), Side("b", ("b",)))
+    assumed = "assumes that sessions differ as public nightly runs do, 95 % within 7.8 %"
+
+    assert {row[-1] for row in render(found, shown(found))[1]} == {""}
+    said = [*sentences(found)]
+    assert f"all intervals: {assumed}; one run each" in said
+    assert [line for line in said if line.startswith("not shown: 2 UNSURE")] == [
+        "not shown: 2 UNSURE (2: assumes that sessions differ as public nightly runs do, … % within … %); --all shows them"
+    ]
+
+
 @pytest.mark.parametrize(
     ("across", "said"),
     [

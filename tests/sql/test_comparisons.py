@@ -148,6 +148,45 @@ def test_one_run_a_side_is_judged_as_the_study_says(processes: int, cases: int, 
     assert any(found.likely | found.called) or apart < 0.1
 
 
+def test_no_change_stands_beside_an_interval_that_holds_1(warehouse: Builder) -> None:
+    """A change by 6 to 14 % of two runs a side that are 3 % apart: q within 15 % is not enough where the interval holds 1."""
+    for step in range(6, 15):
+        it = {"a1": 100, "a2": 103, "b1": 100 + step, "b2": 103 + step}
+        warehouse.add(*(run(f"{run_id}-{step}") for run_id in it))
+        warehouse.add(
+            *(metric(case("m", run=f"{run_id}-{step}"), "x", x, unit="ns", better="lower") for run_id, x in it.items())
+        )
+    rows = [one(warehouse, [f"a1-{step}", f"a2-{step}"], [f"b1-{step}", f"b2-{step}"], 0.03) for step in range(6, 15)]
+
+    assert [row["verdict"] != "UNSURE" for row in rows] == [row["high"] < 1 for row in rows]
+    assert {row["verdict"] for row in rows if row["q"] <= 0.15} == {"UNSURE", "SLOWER"}
+
+
+@pytest.mark.parametrize(
+    ("shared", "step", "verdict", "told"),
+    first_of(2, [
+        (1.12, 0.89, "FASTER", "beyond the +12.0 % that all cases share; without what all share 0.89 times the base (95 % 0.8"),
+        (1.028, 0.9685, "UNSURE", "changed beyond the +2.8 % that all cases share, but not as it stands"),
+        (1.025, 0.9, "FASTER", "q below 0.001"),
+    ]),
+)  # fmt: skip
+def test_what_all_share_is_part_of_the_interval_or_the_reason_has_one_without(
+    warehouse: Builder, shared: float, step: float, verdict: str, told: str
+) -> None:
+    """Of 24 cases, one changed by another factor: less than the floor that all share is in the interval that is judged."""
+    for run_id, factor in (("a1", 1.0), ("a2", 1.005), ("a3", 0.995), ("b1", 1.0), ("b2", 1.005), ("b3", 0.995)):
+        warehouse.add(run(run_id))
+        for number in range(24):
+            it = case(f"m{number:02}", run=run_id)
+            value = 1000 * factor * (1 if run_id < "b" else shared * (1 if number else step))
+            warehouse.add(it, metric(it, "x", value, unit="ns", better="lower"))
+
+    row, *_ = compare(warehouse, ["a1", "a2", "a3"], ["b1", "b2", "b3"], 0.03)
+
+    assert row["verdict"] == verdict, row
+    assert told in row["reason"]
+
+
 @pytest.mark.parametrize(
     ("base", "candidate", "expected"), first_of(2, [(0, 3, "WORSE"), (3, 0, "BETTER"), (3, 3, "SAME"), (0, 0, "SAME")])
 )

@@ -62,7 +62,8 @@ def write_fitted(
         notify(f"all: {', '.join(equal)}")
     room, hidden = terminal_room(), list[str]()
     notes: list[str] = []
-    if reason is not None and columns and columns[-1] == reason and _widest(columns, rows) > (room or ROOM):
+    is_noted = reason is not None and bool(columns) and columns[-1] == reason
+    if is_noted and (not any(row[-1] for row in rows) or _widest(columns, rows) > (room or ROOM)):
         notes = [cell_text(row[-1]) for row in rows]
         columns, rows = columns[:-1], [row[:-1] for row in rows]
         notes = [_wrapped(note, room) for note in notes]

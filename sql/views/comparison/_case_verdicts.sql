@@ -7,8 +7,9 @@
 -- samples (is_thin): a 95 % interval of the median needs at least 6 (Conover, Practical Nonparametric Statistics, 3.2), and of
 -- fewer one slow sample would decide.
 --
--- A change is likely where q is within three times `fdr`, or where the interval excludes the floor: the spread of sessions was
--- assumed, or chance alone does as much to some of so many cases. With assumed sessions it counts if each side had 3 processes or more,
+-- A change is likely where q is within three times `fdr` and the interval excludes 0, or where it excludes the floor: the spread of
+-- sessions was assumed, or chance alone does as much to some of so many cases. The interval excludes it as it is shown, too, with what
+-- all cases share where that is less than the floor; where it is more, a row says what is beyond it. With assumed sessions it counts if each side had 3 processes or more,
 -- and other cases do not differ by more than is assumed, or the change is beyond the most that sessions are taken to do; there it is
 -- likely as soon as the interval excludes 0.
 --
@@ -50,7 +51,9 @@ p_values AS (
             ELSE 0 * error
         END AS p,
         CASE WHEN tied > fdr THEN least(change_low, 0) ELSE change_low END AS low,
-        CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high, greatest(low, -high) AS nearest,
+        CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
+        CASE WHEN abs(shift) < ln(1 + case_floor) THEN shift ELSE 0 END AS shown_shift,
+        greatest(low + least(shown_shift, 0), -high - greatest(shown_shift, 0)) AS nearest,
         abs(change) >= ln(1 + case_floor) AS is_large, is_assumed AND NOT is_thin AND NOT is_other_machine
             AND least(base_processes, candidate_processes) >= 3 AS has_processes,
         reach <= own_reach AND coalesce(cases_reach <= session_reach, true) AS is_as_assumed, better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
@@ -70,13 +73,13 @@ q_values AS (
 )
 
 SELECT
-    own.* EXCLUDE (is_usual, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, nearest), low AS change_low, high AS change_high, q, tests,
+    own.* EXCLUDE (is_usual, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, shown_shift, nearest), low AS change_low, high AS change_high, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value AND NOT _is_effort(metric) THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
         WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
-        WHEN is_exact OR is_large AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND is_as_assumed AND nearest > 0)
+        WHEN is_exact OR is_large AND nearest > 0 AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND is_as_assumed)
             OR nearest > ln(1 + case_floor) THEN
             CASE WHEN is_exact OR is_large AND q <= fdr
                 OR has_processes AND (is_as_assumed AND nearest > ln(1 + case_floor) OR abs(change) - widest_reach > ln(1 + case_floor))

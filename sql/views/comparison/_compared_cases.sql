@@ -56,7 +56,7 @@ measured_sides AS (
 ),
 numbers AS (
     SELECT
-        numbers.* EXCLUDE (number_verdict, below, above, shared_reach, change_low, change_high),
+        numbers.* EXCLUDE (number_verdict, below, above, shared_reach),
         log_ratio - CASE WHEN better = 'lower' THEN above ELSE below END AS log_low,
         log_ratio + CASE WHEN better = 'lower' THEN below ELSE above END AS log_high,
         CASE
@@ -107,6 +107,8 @@ SELECT
             WHEN is_assumed THEN _assumption(cases, session_reach, _assumed_reach(metric, phase, unit), doctor_reach, cases_reach, base_processes, candidate_processes)
             WHEN p IS NULL THEN 'fewer than 6 samples on a side'
             WHEN verdict = 'UNSURE' AND tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
+            WHEN verdict = 'UNSURE' AND abs(change) > reach AND abs(change) >= ln(1 + case_floor) AND q <= 3 * fdr
+                THEN printf('changed beyond the %+.1f %% that all cases share, but not as it stands', 100 * (exp(numbers.shift) - 1))
             WHEN verdict = 'UNSURE' AND abs(change) > reach AND (abs(change) < ln(1 + case_floor) OR p > fdr)
                 THEN printf('a difference, but it may be less than %g %%', 100 * case_floor)
             WHEN starts_with(verdict, 'LIKELY') OR verdict = 'UNSURE' AND abs(change) >= ln(1 + case_floor) AND p <= fdr
@@ -121,6 +123,8 @@ SELECT
             THEN 'its runs disagree' END,
         CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND has_base AND has_candidate AND NOT is_exact
             THEN printf('beyond the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1)) END,
+        CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND regexp_matches(verdict, '(SLOWER|FASTER|WORSE|BETTER)$') AND NOT is_exact
+            THEN format('without what all share {:.2f} times the base (95 % {:.2f}–{:.2f})', exp(change), exp(change_low), exp(change_high)) END,
         CASE WHEN size_effect <> 0 AND verdict <> 'UNSURE'
             THEN printf('its steps have %.2f times the tokens', exp(size_effect)) END,
         CASE WHEN is_anywhere THEN 'baseline of other hosts' END,

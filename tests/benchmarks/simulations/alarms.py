@@ -360,7 +360,7 @@ def judge(
     deviations[:n][streak] = np.nan
     own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0) - streak.sum(axis=0), FLOOR)
     if not degrees.any():
-        return _assumed(effect - shift, processes)
+        return _assumed(effect - shift, processes, shift)
     variance, degrees = _moderated(own, degrees)
     with np.errstate(invalid="ignore", divide="ignore"):
         repeats = np.where(m > 1, np.nansum(deviations[n:] ** 2, axis=0) / (m - 1), np.nan)
@@ -383,8 +383,14 @@ def judge(
     tied = ((distances >= np.abs(effect)) & ~streak).sum(axis=0) / (n - streak.sum(axis=0))
     p = np.maximum(p, np.where(even, tied, 0))
     low, high = np.minimum(effect - shift, change) - reach, np.maximum(effect - shift, change) + reach
-    found = _called(change, np.sqrt(variance), p, rule, (low, high))
-    return found._replace(likely=found.likely & ~(even & (tied > rule.fdr)))
+    found = _called(change, np.sqrt(variance), p, rule, _shown(low, high, shift))
+    return found._replace(likely=found.likely & ~(even & (tied > rule.fdr)), low=low, high=high)
+
+
+def _shown(low: Array, high: Array, shift: float) -> tuple[Array, Array]:
+    """The interval with what all series share, too, if that is less than the floor."""
+    small = shift if abs(shift) < np.log1p(FLOOR) else 0.0
+    return low + min(small, 0), high + max(small, 0)
 
 
 def _called(
@@ -392,9 +398,9 @@ def _called(
 ) -> Judgement:
     """What is called, and what is likely by q or by its interval, if there is one."""
     low, high = interval or (np.full(len(p), -np.inf), np.full(len(p), np.inf))
-    q, floor = stats.false_discovery_control(p), np.log1p(FLOOR)
-    called = (q <= rule.fdr) & (np.abs(change) >= floor)
-    likely = (np.maximum(low, -high) > floor) | (q <= 3 * rule.fdr) & (np.abs(change) >= floor)
+    q, floor, nearest = stats.false_discovery_control(p), np.log1p(FLOOR), np.maximum(low, -high)
+    large = (np.abs(change) >= floor) & ((nearest > 0) | (interval is None))
+    called, likely = (q <= rule.fdr) & large, (nearest > floor) | (q <= 3 * rule.fdr) & large
     return Judgement(change, noise, p, q, called, ~called & likely, low, high)
 
 
@@ -406,18 +412,20 @@ def assumed_reach(metric: str, phase: str | None, unit: str) -> float:
     return float(reach)
 
 
-def _assumed(change: Array, processes: float | None) -> Judgement:
+def _assumed(change: Array, processes: float | None, shift: float) -> Judgement:
     """One run a side and no history: how sessions differ is assumed, so that nothing is more than likely without processes."""
     assumed, floor, cases = assumed_reach("latency", "steady", "ns"), np.log1p(FLOOR), len(change)
     spread, most = _cases_reach(change) if cases >= 8 else 0.0, 2.5 * assumed
     session = max(assumed, min(spread, most) if processes is None or spread <= 2 * most else 0.0)
     sure = max(most, min(1.4 * spread, 2 * most))
     far, reach, widest = np.abs(change), np.hypot(session, processes or 0), np.hypot(sure, processes or 0)
-    called, likely = np.zeros(cases, dtype=bool), far - reach > floor
+    low, high = _shown(change - reach, change + reach, shift)
+    nearest = np.maximum(low, -high)
+    called, likely = np.zeros(cases, dtype=bool), nearest > floor
     if processes is not None and spread <= assumed:
-        called, likely = likely, far > np.maximum(reach, floor)
+        called, likely = likely, (nearest > 0) & (far > floor)
     elif processes is not None:
-        called = far - widest > floor
+        called = likely & (far - widest > floor)
     unknown = np.full(cases, np.nan)
     return Judgement(change, unknown, unknown, unknown, called, likely & ~called, change - reach, change + reach)
 
