@@ -39,6 +39,7 @@ class World(NamedTuple):
     step: float = 0.0  # of the last STEPPING cases, from night FIRST on
     first_night: int | None = None  # of the steps, so many in the first night at least
     third_night: int | None = None
+    apart: float = 0.0  # of two levels: their distance; then worse verdicts at a level that an earlier stretch had are counted, too
 
 
 def white(sd: float) -> Callable[[np.random.Generator], Array]:
@@ -103,7 +104,9 @@ WORLDS = (
     World("AR(1) 0.8", autoregressive(0.8), 0.5),
     World("drift of 0.1 % a night", drifting(0.001), 0.5),
     World("drift of 0.3 % a night", drifting(0.003)),
-    World("levels 6 % apart, left with 5%", flipping(0.05)),  # often to a level that was never seen
+    World(
+        "levels 6 % apart, left with 5%", flipping(0.05), apart=0.06
+    ),  # often to a level that was never seen: a step as any
     *(World(f"levels 6 % apart, left with {chance:.0%}", flipping(chance), 5) for chance in (0.1, 0.2, 0.5)),
     *(
         World(f"+{step:.0%} of white noise of 1 %", white(0.01), None, step, first, third)
@@ -135,6 +138,7 @@ class Told(NamedTuple):
 
     worse: Array  # JUDGED × CASES
     exits: int  # nights with any among the cases that do not step
+    known: int  # of two levels: numbers that are worse at the level that an earlier stretch of nights had
 
 
 def judge(world: World, seed: int = 1) -> Told:
@@ -155,7 +159,15 @@ def judge(world: World, seed: int = 1) -> Told:
                 for (name,) in rows:
                     worse[night, int(name.removeprefix("case-"))] = True
     quiet = worse[:, : CASES - STEPPING] if world.step else worse
-    return Told(worse, int(quiet.any(axis=1).sum()))
+    return Told(
+        worse, int(quiet.any(axis=1).sum()), _at_known_levels(logs > world.apart / 2, worse) if world.apart else 0
+    )
+
+
+def _at_known_levels(is_upper: Array, worse: Array) -> int:
+    """How many numbers are worse at a level that was left before, and returned to."""
+    same = [is_upper[: FIRST + night + 1, case] == is_upper[FIRST + night, case] for night, case in np.argwhere(worse)]
+    return sum(int((~nights[np.argmax(nights) :]).any()) for nights in same)
 
 
 def write(store: Store, values: Array) -> list[str]:
@@ -189,6 +201,13 @@ def _add(figures: Figures, world: World, told: Told) -> None:
         rate = 1000 * float(told.worse.mean())
         figures.add(f"{world.name}: false in 1,000", rate, "", most=world.most_false)
         figures.add(f"{world.name}: quiet nights that fail", told.exits, f"of {JUDGED}")
+        if world.apart:
+            figures.add(
+                f"{world.name}: false at a level that it had before, in 1,000",
+                1000 * told.known / told.worse.size,
+                "",
+                most=5,
+            )
         return
     stepped = told.worse[:, CASES - STEPPING :]
     first = int(stepped[0].sum())
