@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 INCIDENT_COLUMNS = tuple(sql.computed()["incidents"].columns)
 PANEL = ("config", "suite", "mode", "device", "dtype", "backend")
+SPEED = ("speedup", "latency", "absolute_latency", "throughput")  # of one measurement of a case: they change together
 OF_SUITES = {"suite_speedup": "speedup", "suite_compile_time": "compile_latency"}  # number of a suite -> of its cases
 LARGEST = math.log(100)  # a change counts as no more
 OVER = 0.25  # cost of what is over, in that of what lasts
@@ -90,13 +91,13 @@ def _rank(incident: "Row") -> tuple[Any, ...]:
 
 
 def _moments(changes: Sequence["Row"], places: Mapping[tuple[str, str], int]) -> Iterator[Moment]:
-    """The moment of each change: its own run, or that of a larger change of the same metric and direction.
+    """The moment of each change: its own run, or that of a larger change of the same measurement and direction.
 
     Such a change is dated a run earlier or later, or at a run at which the series has no value.
     """
     costs: dict[tuple[str, Subject, int], float] = defaultdict(float)
     for row in changes:
-        costs[row["config"], _subject(row), _place(row, "since", places)] += _size(row)
+        costs[row["config"], _measurement(row), _place(row, "since", places)] += _size(row)
     moved: dict[tuple[str, Subject, int], int] = {}
 
     def settle(config: str, subject: Subject, nearby: Sequence[int]) -> int:
@@ -112,8 +113,8 @@ def _moments(changes: Sequence["Row"], places: Mapping[tuple[str, str], int]) ->
             continue
         last = _place(row, "since", places)
         first = _place(row, "good", places) + 1 if row["good_run_id"] else last
-        best = settle(row["config"], _subject(row), range(min(first, last), last + 1))
-        yield row["config"], moved.get((row["config"], _subject(row), best), best)
+        best = settle(row["config"], _measurement(row), range(min(first, last), last + 1))
+        yield row["config"], moved.get((row["config"], _measurement(row), best), best)
 
 
 def _place(row: "Row", which: str, places: Mapping[tuple[str, str], int]) -> int:
@@ -122,6 +123,12 @@ def _place(row: "Row", which: str, places: Mapping[tuple[str, str], int]) -> int
 
 def _subject(row: "Row") -> Subject:
     return str(OF_SUITES.get(row["metric"], row["metric"])), bool(row["after"] > row["before"])
+
+
+def _measurement(row: "Row") -> Subject:
+    """What was measured, and whether it rose: of times and rates of the same calls as the times do."""
+    metric, rose = _subject(row)
+    return ("speed", is_worse(row)) if metric in SPEED and row["better"] is not None else (metric, rose)
 
 
 def is_worse(row: "Row") -> bool:
@@ -155,7 +162,10 @@ def _sum_up(members: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> "
     lead = groups[ranked[0]]
     moved = [row for row in lead if row["name"] is not None] or lead
     ordered = sorted(moved, key=_size)
-    most = ordered[-1]
+    begins: dict[str, float] = defaultdict(float)
+    for row in moved:
+        begins[row["since_run_id"]] += _cost(row)
+    most = next(row for row in reversed(ordered) if begins[row["since_run_id"]] == max(begins.values()))
     before, after = (_mean([row[column] for row in moved]) for column in ("before", "after"))
     count = len({row["case_id"] for row in moved})
     return {
@@ -173,7 +183,7 @@ def _sum_up(members: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> "
         "after": after,
         "change": after / before - 1 if before and after is not None else most["change"],
         "least_change": ordered[0]["change"],
-        "most_change": most["change"],
+        "most_change": ordered[-1]["change"],
         "p": max(row["p"] for row in moved),
         "also": "; ".join(_in_a_word(groups[one]) for one in ranked[1:]) or None,
         "changes": len(members),

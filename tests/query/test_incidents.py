@@ -185,6 +185,20 @@ def test_a_change_that_is_dated_a_run_apart_belongs_to_the_larger_one() -> None:
     ]  # fmt: skip
 
 
+def test_speed_and_time_of_the_same_calls_are_one_incident_of_the_night_that_costs_most() -> None:
+    """Of two cases the time is dated a night before that of their speedups; the row begins where most of it did."""
+    speedups = [
+        moved(name, change, "run-21", metric="speedup", better="higher") for name, change in (("a", -0.2), ("b", -0.2))
+    ]
+    times = [moved("a", 0.2, "run-20"), moved("b", 0.3, "run-21"), moved("c", 0.2, "run-21"), moved("d", 0.2, "run-21")]
+
+    (found,) = summed(*speedups, *times)
+
+    assert (found["metric"], found["members"], found["since_run_id"], found["also"]) == (
+        "latency", 4, "run-21", "speedup -20.0 % in 2 cases",
+    )  # fmt: skip
+
+
 def test_what_always_drifted_is_one_incident() -> None:
     """A drift since the first run of a series did not begin with other changes of that run."""
     always = [moved(name, 0.1, "run-1", kind="drift", good_run_id=None) for name in "abc"]
