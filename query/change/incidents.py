@@ -191,7 +191,7 @@ def _sum_up(members: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> "
 
 
 def _cost_of(rows: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> float:
-    """The cost of the cases of each panel, or that of its suite's number where this is more."""
+    """The cost of the cases of each panel; of one whose cases were not seen to move, that of its suite's number."""
     of_cases: dict[tuple[Any, ...], float] = defaultdict(float)
     of_suites: dict[tuple[Any, ...], float] = defaultdict(float)
     for row in rows:
@@ -199,7 +199,7 @@ def _cost_of(rows: Sequence["Row"], cases: Mapping[tuple[Any, ...], int]) -> flo
             of_suites[_panel(row)] = max(of_suites[_panel(row)], _cost(row) * cases.get(_panel(row), 1))
         else:
             of_cases[_panel(row)] += _cost(row)
-    return math.fsum(max(of_cases[panel], of_suites[panel]) for panel in {*of_cases, *of_suites})
+    return math.fsum((of_suites | of_cases).values())
 
 
 def _in_a_word(rows: Sequence["Row"]) -> str:

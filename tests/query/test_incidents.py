@@ -165,6 +165,21 @@ def test_the_costliest_is_first() -> None:
     assert runs == ["run-10", "run-20", "run-40", "run-30", "run-50"]
 
 
+def test_a_suites_number_costs_as_much_as_its_cases_where_none_of_them_moved() -> None:
+    """A mean that one case moved is no change of a hundred; a row is ranked by the cases that it counts."""
+    panel = ("main", "s", None, None, None, None)
+    one = [moved("a", 0.5, suite="s"), moved(None, 0.05, suite="s", metric="suite_speedup", better="higher")]
+    compiled = [moved(name, 0.5, suite="s", metric="compile_latency") for name in "a"]
+    mean = moved(None, 0.1, suite="s", metric="suite_compile_time")
+    two = [moved(name, 0.3, "run-30", suite="s", metric="compile_latency") for name in "bc"]
+
+    def first(*changes: dict[str, Any]) -> Any:
+        return find_incidents(changes, PLACES, {panel: 100})[0]["since_run_id"]
+
+    assert first(*compiled, mean, *two) == "run-30"
+    assert first(mean, *two) == first(mean, *one, *two) == "run-20"
+
+
 def test_a_consequence_is_no_incident_of_its_own() -> None:
     """Gains of a run in which nothing works stand beside its losses."""
     (incident,) = summed(
