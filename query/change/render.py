@@ -162,9 +162,11 @@ def _stretch(row: Row) -> str:
 
 
 def _where(row: Row) -> str:
-    """The model that moved alone, its suite, or how many suites."""
+    """The model that moved alone, its suite, or how many suites; where there are none, how many models."""
     if len(row["names"]) == 1:
         return str(row["names"][0])
+    if not row["suites"]:
+        return f"{len(row['names'])} models" if row["names"] else ""
     return row["suites"][0] if len(row["suites"]) == 1 else f"{len(row['suites'])} suites"
 
 

@@ -2,12 +2,14 @@
 
 import datetime
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from bench.cli import cli
-from bench.query.change.history import COLUMNS, Series, SeriesRun
+from bench.query.change.history import COLUMNS, History, Series, SeriesRun
 from bench.query.change.incidents import find_incidents, order_runs
+from bench.query.change.render import render_incidents
 from bench.warehouse.events import Event
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -178,6 +180,14 @@ def test_a_suites_number_costs_as_much_as_its_cases_where_none_of_them_moved() -
 
     assert first(*compiled, mean, *two) == "run-30"
     assert first(mean, *two) == first(mean, *one, *two) == "run-20"
+
+
+def test_cases_without_suites_are_counted_as_models() -> None:
+    """A function of one's own is of no suite."""
+    history = SimpleNamespace(incidents=summed(moved("a", 0.5), moved("b", 0.4)))
+    columns, (row,) = render_incidents(cast(History, history))
+
+    assert row[columns.index("where")] == "2 models"
 
 
 def test_a_consequence_is_no_incident_of_its_own() -> None:

@@ -72,16 +72,16 @@ def test_a_known_level_is_told_and_ends_with_0(warehouse: Builder) -> None:
     assert known == "1 case at a slower level that earlier runs were at, too: m +5.9 % (see --all)"
 
 
-@pytest.mark.parametrize("nights", [1, 2, 3])
+@pytest.mark.parametrize("nights", [1, 2, 3, 4])
 def test_a_small_step_is_told_by_the_third_night(nights: int, warehouse: Builder) -> None:
-    """5 % beneath a noise of 2 %: no single night shows it, three together do, since the first of them."""
+    """5 % beneath a noise of 2 %: no single night shows it, three together do, since the first night that has it."""
     rng = np.random.default_rng(5)
-    levels = rng.normal(0, 0.02, 45).tolist() + [0.05, 0.045, 0.055][:nights]
+    levels = rng.normal(0, 0.02, 45).tolist() + [0.05, 0.045, 0.055, 0.05][:nights]
     judged = record(warehouse, levels)
     for other in range(30):
         record(warehouse, rng.normal(0, 0.02, len(levels)).tolist(), f"other-{other}")
 
-    expected = ("SLOWER", "r-45", "c44") if nights == 3 else ("UNSURE", None, None)
+    expected = ("SLOWER", "r-45", "c44") if nights >= 3 else ("UNSURE", None, None)
     assert told(warehouse, judged, "verdict, since_run_id, good_commit") == expected
 
 

@@ -15,14 +15,14 @@
 -- runs         BIGINT   Earlier runs, at most three times `last`, without the two.
 -- p            DOUBLE   Probability that runs without a change differ as much.
 -- q            DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
--- since_place  BIGINT   Place in time of the first of the three beyond half of the change.
+-- since_place  BIGINT   Place in time of the first of the three, or of the runs before them without a gap, beyond half of the change.
 -- good_place   BIGINT   Place of the run before it.
 -- is_step      BOOLEAN  Whether it is one: `floor` or more (_floor_of), with q within `fdr`.
 WITH
 halves AS (  -- the last two join the judged value
     SELECT
         pair, series_id, metric_id, _floor_of(floor, floors, floor_metrics, floor_names, metric, name) AS case_floor, xs[1:len(xs) - 2] AS earlier, [xs[len(xs) - 1], xs[len(xs)], x] AS recent,
-        list_concat(places[len(xs) - 2:len(xs)], [place]) AS recent_places
+        list_concat(places, [place]) AS all_places
     FROM _earlier_values(judged, last) AS earlier
     LEFT JOIN case_axes AS axes ON earlier.case_id = axes.case_id
     CROSS JOIN _floor_rules
@@ -88,14 +88,17 @@ q_values AS (
 ),
 beginnings AS (
     SELECT
-        *, list_position(list_transform(recent, lambda x: (x - level - shared_change) * sign(change) >= abs(change) / 2), true) AS first_beyond
+        *, list_position(list_transform(recent, lambda x: (x - level - shared_change) * sign(change) >= abs(change) / 2), true) AS first_beyond,
+        CASE WHEN first_beyond > 1 THEN len(earlier) + first_beyond - 1 ELSE list_max(list_transform(
+            range(1, len(earlier) + 1), lambda i: CASE WHEN (earlier[i] - level) * sign(change) < abs(change) / 2 THEN i END
+        )) END AS last_good
     FROM q_values
 )
 
 SELECT
     pair, series_id, _finite(exp(level)) AS level, _finite(exp((recent[1] + recent[2] + recent[3]) / 3)) AS value, change,
-    _t975(12) * error AS reach, len(earlier) AS runs, p, q, recent_places[first_beyond + 1] AS since_place,
-    recent_places[first_beyond] AS good_place,
+    _t975(12) * error AS reach, len(earlier) AS runs, p, q, all_places[last_good + 1] AS since_place,
+    all_places[last_good] AS good_place,
     q <= fdr AND sign(typical_change) = sign(change) AND abs(change) >= ln(1 + case_floor)
         AND abs(typical_change) >= ln(1 + case_floor) AND abs(change) > 1.1::DOUBLE * list_max(of_means) AS is_step
 FROM beginnings
