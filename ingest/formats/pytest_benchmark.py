@@ -6,6 +6,7 @@ from typing import Any
 from ...warehouse.events import Environment
 from ..format import FILE
 from ..readers.document import Object, labels
+from ..readers.folders import is_repeat
 from ..readers.json_format import JsonFormat
 from ..readers.results import Results, number
 
@@ -31,8 +32,8 @@ class PytestBenchmark(JsonFormat):
     )
 
     def group(self, name: str) -> str:
-        """Runs of one machine are comparable: a storage folder has one subfolder each."""
-        return name.rpartition("/")[0]
+        """Runs of one machine are comparable: a storage folder has one subfolder each; a night's folder says nothing of it."""
+        return "/".join(part for part in name.split("/")[:-1] if not is_repeat(part))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file."""

@@ -9,12 +9,26 @@ from ...warehouse.events import as_json
 from ..format import FILE
 from ..readers.document import Object
 from ..readers.json_format import JsonFormat, ListFormat
-from ..readers.results import Results, number
+from ..readers.results import Results, Subject, number
+from ..user_formats.columns import measure_of
 from ._headed_table import HeadedTable
 
 SCALAR = re.compile(r"(?:(?P<run>.+?)[-_])?tag-(?P<tag>.+)")  # run-train-tag-Loss_train
 CHART = re.compile(r"(.+) - ([^-].*?)(__MIN|__MAX)?")  # eager-run - train/loss__MIN
 STEPS = ("Step", "Relative Time (Process)", "Relative Time (Wall)", "Wall Time")
+LASTED = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|h|d)")  # as MLflow's web page writes a duration
+OF_RUN = (
+    "Duration",
+    "Start Time",
+    "Run ID",
+    "Name",
+    "Source Type",
+    "Source Name",
+    "User",
+    "Status",
+)  # what else a row says
+UNITS = {"h": 3600, "d": 86400, "min": 60, "s": 1, "ms": 0.001}
+ESCAPED = re.compile(r"'(?=[=+\-@])")  # before what a spreadsheet would take for a formula
 LOSS = re.compile(r"(^|[/_. -])(loss|error|perplexity)$", re.IGNORECASE)
 
 
@@ -54,14 +68,57 @@ class Mlflow(ListFormat):
         case = results.case(record.text("tags.mlflow.project") or PurePath(results.part.name).stem, parameters=axes)
         for key in [key for key in record if key.startswith("metrics.")]:
             case.metric(key[8:], record.take(key), better=_better(key))
-        status = record.text("status")
-        if status in ("FAILED", "KILLED"):
-            case.outcome("fail_to_run", f"MLflow says {status}")
-        elif status == "RUNNING":
-            case.outcome("unknown", "the run had not ended")
+        _ended(case, record.text("status"))
         for key in [key for key in record if key.startswith("tags.")]:
             record.take(key)
         case.fields(record.left())
+
+
+class MlflowPage(ListFormat):
+    """Runs of MLflow, as its web page gives them."""
+
+    name = "mlflow-page"
+    doc = "MLflow runs CSV of the web page (Download CSV)"
+    becomes = "row → run; a column whose name says that it was measured → metric, another → axis; Duration → benchmark_duration"
+    headers = (frozenset({"Start Time", "Duration", "Run ID", "Source Type", "Status"}),)
+    histories = True
+    runs = FILE
+
+    def open(self, document: Any, results: Results) -> Iterator[Any]:
+        """A run a row."""
+        for record in document:
+            if isinstance(record, Object):
+                tags = {name: record.get(name) for name in ("Name", "Source Type", "User") if record.get(name)}
+                started, command = record.moment("Start Time"), record.text("Source Name")
+                results.run(content=as_json(record), started_at=started, command=command, tags=tags)
+            yield record
+
+    def load(self, record: Object, results: Results) -> None:
+        """One run."""
+        record.name("Run ID")
+        values = {key: ESCAPED.sub("", str(record.take(key))) for key in record if key not in OF_RUN}
+        measured = {key: measure_of(key) for key, value in values.items() if number(value) is not None}
+        case = results.case(
+            PurePath(results.part.name).stem,
+            parameters={key: value for key, value in values.items() if measured.get(key) is None},
+        )
+        for key, about in measured.items():
+            if about is not None:
+                case.metric(key, values[key], about.get("unit"), better=_better(key) or about.get("better"))
+        if lasted := LASTED.fullmatch(str(record.get("Duration"))):
+            record.take("Duration")
+            case.metric("benchmark_duration", float(lasted[1]) * UNITS[lasted[2]], "s", better=None)
+        _ended(case, record.text("Status"))
+        for key in OF_RUN[1:]:
+            record.take(key)
+        case.fields(record.left())
+
+
+def _ended(case: Subject, status: str | None) -> None:
+    if status in ("FAILED", "KILLED"):
+        case.outcome("fail_to_run", f"MLflow says {status}")
+    elif status in ("RUNNING", "SCHEDULED"):
+        case.outcome("unknown", "the run had not ended")
 
 
 class TensorboardScalars(ListFormat):

@@ -621,6 +621,9 @@ sample("mlflow", "run_id,experiment_id,status,artifact_uri,start_time,end_time,m
        "tags.mlflow.source.git.commit\n"
        "r1,1,FINISHED,file:/x,2026-05-01 10:00:00+00:00,2026-05-01 10:05:00+00:00,0.5,100.0,0.1,base,abc1234\n"
        "r2,1,FAILED,file:/x,2026-05-02 10:00:00+00:00,,,,0.2,try,abc1235\n", name="runs.csv")  # fmt: skip
+sample("mlflow-page", '"Start Time","Duration","Run ID","Name","Source Type","Source Name","User","Status","batch_size","loss","tok_s"\n'
+       '"2026-05-01 10:00:00","1.5min","r1","base","LOCAL","train.py","me","FINISHED","32","0.5","100.0"\n'
+       '"2026-05-02 10:00:00","350ms","r2","try","LOCAL","train.py","me","FAILED","64","",""\n', name="runs.csv")  # fmt: skip
 sample(
     "tensorboard",
     "Wall time,Step,Value\n1777629600.5,1,2.5\n1777629610.5,2,2.25\n",

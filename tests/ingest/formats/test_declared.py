@@ -154,6 +154,10 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
          {"memory_median": 128e6, "memory_p20": 127e6, "memory_p80": 129e6}],
     ),
     "mlflow": ([("runs", {"lr": "0.1"}), ("runs", {"lr": "0.2"})], [{"loss": 0.5, "tok_s": 100.0}]),
+    "mlflow-page": (
+        [("runs", {"batch_size": "32"}), ("runs", {"batch_size": "64"})],
+        [{"benchmark_duration": 90e9, "loss": 0.5, "tok_s": 100.0}, {"benchmark_duration": 0.35e9}],
+    ),
     "tensorboard": ([("eager", {})], [{"Loss_train": [2.5, 2.25]}]),
     "wandb-chart": (
         [("eager", {}), ("inductor", {})], [{"loss": [2.5, 2.0], "loss_min": 1.5, "loss_max": 2.5}, {"loss": [2.25]}],

@@ -92,6 +92,14 @@ def test_saved_runs_are_runs_of_their_machine(load: Load, rows: Rows, tmp_path: 
     ]  # fmt: skip
 
 
+def test_folders_of_nights_are_runs_of_one_config(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """A folder that is named by its date is no machine: its files are further runs of the folder above."""
+    lay(tmp_path, {f"nightly/2024-05-0{day}/shard1.json": saved(f"c{day}", f"2024-05-0{day}") for day in (6, 7)})
+    load(tmp_path / "nightly")
+
+    assert rows("SELECT config, git_commit FROM runs ORDER BY ALL") == [("nightly", "c6"), ("nightly", "c7")]
+
+
 @pytest.mark.exhaustive
 def test_a_label_is_the_beginning_of_the_config(load: Load, rows: Rows, tmp_path: Path) -> None:
     """NAME:PATH names the whole folder; its machines stay apart, and are known again."""
