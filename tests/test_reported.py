@@ -40,9 +40,9 @@ def inputs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 def bench(*words: object, code: int = 0) -> Result:
     """Type a command; its exit code must be `code`."""
-    done = CliRunner().invoke(cli, list(map(str, words)))
+    done = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
     error = done.exception
-    found = error.exit_code if isinstance(error, BenchError) else done.exit_code
+    found = error.exit_code if isinstance(error, BenchError) else done.return_value or done.exit_code
     assert found == code, (words, done.output, error)
     return done
 
