@@ -237,7 +237,9 @@ def _plan_set(
             unknown[place.name] = f"cannot be read ({error.strerror})"
             continue
         if file is not None:
-            found.setdefault((file.kind, _group(file.kind, file.name), _set(file.kind, file.name)), []).append(file)
+            found.setdefault(
+                (file.kind, _group(file.kind, file.name, forced), _set(file.kind, file.name, forced)), []
+            ).append(file)
     if not found and ((unknown and len(plan.notes) == before) or folders_in(want.path)):
         raise _nothing_found(want, unknown, options)
     plan.notes += _left_out(want, unknown, options)
@@ -311,14 +313,14 @@ def _same_configs(
         yield f"{want.path}: config {config!r} is that of {why}, too. Give it another one with: bench ingest NAME:{want.path}"
 
 
-def _group(kind: str, name: str) -> str:
+def _group(kind: str, name: str, forced: Format | None = None) -> str:
     """The part of the config that a file's subfolder adds; only files below the given folder have a subfolder."""
-    return formats()[kind].group(name) if "/" in name and kind in formats() else ""
+    return found.group(name) if "/" in name and (found := forced or formats().get(kind)) else ""
 
 
-def _set(kind: str, name: str) -> str:
+def _set(kind: str, name: str, forced: Format | None = None) -> str:
     """The result set of the folder given that a file belongs to; "" where the folder itself is one."""
-    return formats()[kind].result_set(name) if kind in formats() else ""
+    return found.result_set(name) if (found := forced or formats().get(kind)) else ""
 
 
 def _join(config: str, group: str) -> str:
@@ -475,7 +477,7 @@ def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | 
     held: Counter[str] = Counter()
     for file in files:
         rows = [*([file.match] if file.match is not None else []), *known.by_sha256.get(file.print.sha256, ())]
-        mine = (config, file.kind, _set(file.kind, file.name))
+        mine = (config, file.kind, _set(file.kind, file.name, file.forced))
         rows = [row for row in rows if not row.forgotten]
         held.update({row.run_id for row in rows if (row.config, row.format, _set(row.format, row.name)) == mine})
     return min(held, key=lambda run_id: (-held[run_id], run_id), default=None)
@@ -485,7 +487,7 @@ def _content(file: _File) -> list[str]:
     """The content that identifies the run which a file begins."""
     if file.format.runs != FOLDER:
         return [file.print.sha256, file.format.identity(file.name)]
-    place = _set(file.kind, file.name)
+    place = _set(file.kind, file.name, file.forced)
     return [file.print.head_sha256 if file.format.grows else file.print.sha256, *([place] if place else [])]
 
 
