@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from .builders import Builder
+from .processor_time import pytest_runtest_setup, pytest_runtest_teardown, pytest_terminal_summary  # noqa: F401 - hooks
 from .warm import Warm, server
 
 # A file runs whole in one process of xdist, for its tests share what takes long to make, and files of a group likewise.
@@ -31,12 +32,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     settings.load_profile("bench" if "not exhaustive" in config.option.markexpr else "exhaustive")
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # while thousands of tests are collected, none of which is garbage
 
 
 def pytest_collection_finish() -> None:
     """Collections of garbage pass over what all tests share: modules and thousands of tests stay to the end."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

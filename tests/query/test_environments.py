@@ -9,6 +9,7 @@ from bench.query.comparison.environments import EnvironmentField, differences, f
 from bench.warehouse import events
 
 from ..builders import Builder, run
+from ..exhaustive import exhaustive
 from .conftest import Bench
 
 
@@ -76,6 +77,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@exhaustive
 def test_the_command_says_what_differs_and_what_does_not(bench: Bench) -> None:
     """The table is what differs; the formats for programs carry every field; runs of one machine differ in nothing."""
     assert bench("env-diff", "aaaa-1", "aaaa-2").stdout.splitlines()[2:] == []

@@ -122,6 +122,7 @@ def test_formats_carry_every_sample(ask: Callable[..., Result]) -> None:
     assert [found[0]["phase"], found[0]["each_ns"], found[-1]["block"]] == ["cold", "9000.0", "19"]
 
 
+@pytest.mark.exhaustive
 def test_nothing_printed_can_steer_a_terminal(ask: Callable[..., Result]) -> None:
     """Names with escapes and line breaks, and what a worker wrote last, are shown and not sent."""
     for arguments in ([NASTY, "--backend", "eager", "--sql"], ["broken"], ["geomean"]):

@@ -100,6 +100,7 @@ def test_the_command_takes_two_sides_and_a_case(bench: Bench) -> None:
     assert isinstance(bench("explain", "main", "fuse").exception, BenchError)
 
 
+@pytest.mark.exhaustive
 def test_all_runs_of_both_sides_are_explained_if_asked(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +115,7 @@ def test_all_runs_of_both_sides_are_explained_if_asked(
     assert "works only with two sides" in str(bench("explain", "mlp", "--all-runs").exception)
 
 
+@pytest.mark.exhaustive
 def test_the_mean_of_two_sides_is_that_of_its_cases(sides: Any) -> None:
     """Those without a ratio are listed with the reason."""
     found = explain_comparison(sides, SIDES, "geomean")
@@ -142,6 +144,7 @@ def test_a_case_before_the_sides_is_answered_with_the_order(sides: Any, names: t
         explain(warehouse, ("fast", "slwo", "m"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("runs", [("slow-9", "slow-8"), ("slow-9",)], ids=["of the side", "of its config"])
 def test_the_newest_run_with_the_case_is_measured_again(runs: tuple[str, ...]) -> None:
     """Not the newest of the side, which may have measured other cases."""

@@ -191,6 +191,7 @@ def test_hyperfine_has_commands_as_they_ran() -> None:
     assert left == ["2 samples of user_time, of which there is the mean"]
 
 
+@pytest.mark.exhaustive
 def test_cases_of_a_name_come_in_the_order_of_their_parameters() -> None:
     """As numbers, not as the hashes of their cases, since what reads a sweep draws it in the order of the file."""
     cases = [case("sleep {n}", suite="command", parameters={"n": n}) for n in (100, 2, 30, 1, 10)]
@@ -235,6 +236,7 @@ def test_github_action_benchmark_draws_it() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_test_infra_has_a_place_for_most_axes(tmp_path: Path) -> None:
     """Those it has come back as they were, the others as parameters with its prefix."""
     found = back("test-infra", written("test-infra", warehouse(FULL, *latencies(FULL, 1000, 2000)))[2], tmp_path)

@@ -257,6 +257,7 @@ def test_many_quiet_series_raise_no_alarm() -> None:
     assert {row["case_id"] for row in find([*quiet, loud]).rows} == {"loud"}
 
 
+@pytest.mark.exhaustive
 def test_models_are_chosen_by_a_part_of_the_name_or_a_pattern() -> None:
     """Whatever its case; what fits nothing names the nearest."""
     warehouse = runs(1.0, 1.0, name="BERT [base] 100%_'x'")

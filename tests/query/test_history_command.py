@@ -266,6 +266,7 @@ def test_a_mistake_is_a_sentence(bench: Bench, arguments: tuple[str, ...], kind:
     assert message in str(error)
 
 
+@pytest.mark.exhaustive
 def test_too_few_runs_are_said(tmp_path: Path) -> None:
     """Exit code 4, and what it would take; the values can be seen."""
     short = Store(tmp_path / ".bench").create()
@@ -289,6 +290,7 @@ def test_an_empty_store_has_nothing_to_show(tmp_path: Path) -> None:
         assert isinstance(result.exception, NothingToShow)
 
 
+@pytest.mark.exhaustive
 def test_hostile_names_are_text(tmp_path: Path) -> None:
     """Nothing steers the terminal, and what can be pasted into a shell is quoted."""
     hostile = Store(tmp_path / ".bench").create()

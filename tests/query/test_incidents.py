@@ -77,6 +77,7 @@ def test_members_are_listed_if_asked_for(store: Store) -> None:
     assert "incident" not in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_incidents_can_be_selected(store: Store) -> None:
     """With all members, the run before, and what happened beside; each change has the number of its incident."""
     query = "SELECT * FROM incidents WHERE metric = 'latency'"

@@ -96,6 +96,7 @@ def told(warehouse: Builder, runs: Sequence[str], **limits: float) -> list[tuple
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> None:
     """If it was within it in the run before; one that was beyond it already, or is new, is not. Limits can be moved."""
     store = history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}))
@@ -115,6 +116,7 @@ def test_a_speedup_that_falls_below_its_limit_is_flagged(warehouse: Builder) -> 
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("earlier", "reason"),
     [(0, "first run on new, 8 cores"), (2, "only 2 earlier on new, 8 cores: 3 are needed"), (3, None)],
@@ -161,6 +163,7 @@ def test_a_repeat_within_the_limit_takes_the_flag_back(warehouse: Builder) -> No
     assert told(warehouse, ["r2", "r4"]) == []
 
 
+@pytest.mark.exhaustive
 def test_memory_and_compile_time_have_limits_too(warehouse: Builder) -> None:
     """Compression below 0.9 is flagged with both values."""
     history(warehouse, ("r1", 0, "c0", {}), ("r2", 24, "c1", {}))
@@ -194,6 +197,7 @@ def test_what_passed_and_does_not_now_is_lost(warehouse: Builder) -> None:
     assert [row[1] for row in told(warehouse, ["r2"])] == ["fails", "flaky", "gone", "gone"]
 
 
+@pytest.mark.exhaustive
 def test_the_worst_come_first(warehouse: Builder) -> None:
     """Slower before removed before faster; the larger change before the smaller."""
     runs: list[tuple[str, int, str | None, dict[str, Any]]] = [(f"r{i}", 24 * i, f"c{i}", {}) for i in range(9)]

@@ -93,6 +93,7 @@ def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
     assert bench("--all").stdout.count("within 3 %; 8 against 1 run") == 3
 
 
+@pytest.mark.exhaustive
 def test_the_worst_is_taken_apart(store: Store, bench: Bench) -> None:
     """With --why the first rows of `bench why` follow its call; without recorded parts it says how to record them."""
     add(store, "run-8", 8, {"mlp": 1.3}, commit="c8")
@@ -106,6 +107,7 @@ def test_the_worst_is_taken_apart(store: Store, bench: Bench) -> None:
     assert not [line for line in bench().stderr.splitlines() if line.startswith("  gelu")]
 
 
+@pytest.mark.exhaustive
 def test_each_verdict_is_counted_once(store: Store, bench: Bench) -> None:
     """A limit that noise alone crosses is no second verdict of its case, and a new case with two metrics is one."""
     for day, value in enumerate((0.96, 0.97, 0.95, 0.96, 0.98, 0.96, 0.97, 0.94)):
@@ -221,6 +223,7 @@ def test_rows_as_data_are_raw(store: Store, bench: Bench, tmp_path: Path) -> Non
     assert [(row["name"], row["reason"]) for row in rows][1] == ("cnn", "absent: the run did not announce it")
 
 
+@pytest.mark.exhaustive
 def test_only_lost_coverage_has_its_own_exit_code(store: Store, bench: Bench) -> None:
     """A model that failed or is gone, and nothing that got slower: 3."""
     add(store, "run-8", 8, {"mlp": 1.0, "lstm": 0})
@@ -229,6 +232,7 @@ def test_only_lost_coverage_has_its_own_exit_code(store: Store, bench: Bench) ->
     assert (done.return_value, done.stdout.count("BROKEN"), done.stdout.count("REMOVED")) == (3, 1, 1)
 
 
+@pytest.mark.exhaustive
 def test_too_little_to_judge_anything_has_its_own_exit_code(store: Store, bench: Bench) -> None:
     """A config with one run: 4, and why."""
     add(store, "other-0", 8, {"mlp": 1.0}, config="other")

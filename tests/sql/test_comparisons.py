@@ -105,6 +105,7 @@ def test_a_difference_below_the_margin_is_no_verdict(warehouse: Builder) -> None
     assert one(warehouse, base, candidate, 0.0101)["reason"].startswith("a difference, but it may be less than 1.01 %")
 
 
+@pytest.mark.exhaustive
 def test_single_samples_are_judged_by_what_sessions_do(warehouse: Builder) -> None:
     """Public nights are single numbers, too: twice as fast is likely, 7 % is not, and the interval says why."""
     warehouse.add(run("a"), run("b"), *measured("a", [100]), *measured("b", [50]))
@@ -274,6 +275,7 @@ def test_a_case_that_fails_now_is_broken(warehouse: Builder) -> None:
     assert (here["verdict"], here["reason"]) == ("FIXED", "base OOM: out of memory")
 
 
+@pytest.mark.exhaustive
 def test_a_case_that_fails_on_both_sides_is_still_a_row(warehouse: Builder) -> None:
     """Without a metric; nothing is dropped in silence."""
     for run_id, status in (("a", "OOM"), ("b", "timeout")):
@@ -312,6 +314,7 @@ def test_a_fast_wrong_answer_is_no_answer(warehouse: Builder) -> None:
     assert one(warehouse, ["b"], ["b"])["verdict"] == "UNSURE"
 
 
+@pytest.mark.exhaustive
 def test_a_side_without_runs_has_no_noise_of_its_own(warehouse: Builder) -> None:
     """Though its config has a short history of the case: the other side's holds for it, and nothing is below 0."""
     for config in "ab":
@@ -342,7 +345,7 @@ def test_another_backend_is_no_match(warehouse: Builder) -> None:
 FEW = "fewer than 6 samples on a side"
 
 
-@pytest.mark.parametrize(("samples", "verdict"), [(5, "LIKELY SLOWER"), (6, "SLOWER")])
+@pytest.mark.parametrize(("samples", "verdict"), first_of(1, [(5, "LIKELY SLOWER"), (6, "SLOWER")]))
 def test_few_samples_beside_many_are_no_more_than_likely(warehouse: Builder, samples: int, verdict: str) -> None:
     """The runs of the base tell how runs differ, not how much one sample of the candidate may be off."""
     for number in range(5):
@@ -364,6 +367,7 @@ def test_one_sample_a_run_on_both_sides_is_judged(warehouse: Builder) -> None:
     assert one(warehouse, ["a0", "a1", "a2"], ["b0", "b1", "b2"])["verdict"] == "SLOWER"
 
 
+@pytest.mark.exhaustive
 def test_runs_of_one_sample_vary_as_the_samples_of_the_other_side(warehouse: Builder) -> None:
     """Six runs of one sample each may happen to lie close together: the error is that of samples which vary by a third."""
     wide = [70, 80, 90, 100, 110, 120, 130, 140]
@@ -377,6 +381,7 @@ def test_runs_of_one_sample_vary_as_the_samples_of_the_other_side(warehouse: Bui
     assert row["low"] < 1 / 1.2
 
 
+@pytest.mark.exhaustive
 def test_a_bin_of_few_steps_is_no_more_than_likely(warehouse: Builder) -> None:
     """A preempted step takes several times as long, and in a bin of one step it is all there is."""
     for run_id, slow in (("a0", 10.0), ("a1", 11.0), ("a2", 10.5), ("b0", 40.0), ("b1", 10.0), ("b2", 42.0)):
@@ -480,10 +485,13 @@ def doctored(run_id: str, minute: int, floor: float, governor: str, host: str = 
 
 @pytest.mark.parametrize(
     ("earlier", "newest", "told", "said"),
-    [
-        (0.9, 0.001, 0.078, "public nightly runs do, 95 % within 7.8 %"),
-        (0.001, 0.2, 0.2 * 1.96 / 2.8016, "equal sides did for bench doctor, 95 % within 14.0 %"),
-    ],
+    first_of(
+        2,
+        [
+            (0.9, 0.001, 0.078, "public nightly runs do, 95 % within 7.8 %"),
+            (0.001, 0.2, 0.2 * 1.96 / 2.8016, "equal sides did for bench doctor, 95 % within 14.0 %"),
+        ],
+    ),
 )
 def test_sessions_are_taken_to_differ_as_much_as_the_newest_doctor_of_the_host_saw(
     warehouse: Builder, earlier: float, newest: float, told: float, said: str
@@ -502,6 +510,7 @@ def test_sessions_are_taken_to_differ_as_much_as_the_newest_doctor_of_the_host_s
     assert size["reason"] == "assumes that sessions differ as public nightly runs do, 95 % within 3.8 %"
 
 
+@pytest.mark.exhaustive
 def test_sides_whose_doctors_differ_are_told_first(warehouse: Builder) -> None:
     """By the doctor that is nearest in time on each host; a number that a check measures differs if one needs a cure."""
     for run_id, host in (("a", "one"), ("b", "two")):

@@ -88,6 +88,7 @@ def test_a_name_brings_what_it_reads() -> None:
     assert {"cells", "_summaries"} < set(made) < PUBLIC | {"_run_records", "_summaries", "_touched"}
 
 
+@exhaustive
 def test_a_macro_comes_with_its_defaults_or_as_a_query_with_parameters() -> None:
     """A required argument is a parameter; a comment says the rest."""
     limits, sides = (
@@ -100,6 +101,7 @@ def test_a_macro_comes_with_its_defaults_or_as_a_query_with_parameters() -> None
     assert "ARRAY_CONTAINS(:base" in sides
 
 
+@exhaustive
 def test_the_command_prints_it() -> None:
     """Without a store."""
     result = CliRunner().invoke(cli, ["views", "speedups", "--dialect", "spark"])

@@ -221,6 +221,7 @@ def test_a_model_that_fails_without_its_batch_size_is_the_same_case(warehouse: B
     assert warehouse.rows(query) == [("coverage", "2", good.case_id, 8, "BROKEN")]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [4, 8])
 def test_a_model_whose_accuracy_fails_at_some_batch_size_is_the_same_case(warehouse: Builder, size: int) -> None:
     """It was measured at 8, and in the next run has a row without one: broken, and flagged once again when it is slow."""
@@ -288,6 +289,7 @@ DIFF = (
 LOST = "SELECT run_id, name, status, before_run_id FROM coverage_losses"
 
 
+@pytest.mark.exhaustive
 def test_parts_of_one_night_are_one_report(warehouse: Builder) -> None:
     """Two machines, two nights: nothing is absent from either part, and what is slow is new against the night before."""
     warehouse.add(*part("1a", 1, {"a": 2.0}, partition="1/2"), *part("1b", 1, {"b": 8.0}, 1, partition="2/2"))

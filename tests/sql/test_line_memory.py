@@ -5,6 +5,7 @@ from typing import Any
 from bench.warehouse import events
 
 from ..builders import Builder, case, memory, metric, run
+from ..exhaustive import exhaustive
 
 CASE = case("train.py")
 
@@ -64,6 +65,7 @@ def test_steps_are_in_order_with_their_changes(warehouse: Builder) -> None:
     ]  # fmt: skip
 
 
+@exhaustive
 def test_totals_hold_the_whole_trace(warehouse: Builder) -> None:
     """Also of a trace in which no line ran."""
     warehouse.add(run(), CASE, step(1, 10), step(2, 30, "train.py:7"), step(3, 25), line(1, increase=50, decrease=4))

@@ -55,6 +55,7 @@ VALUE = st.one_of(st.floats(1e-6, 1e9), st.just(5.0), st.just(0.0), st.just(-1.0
 CONFIG = st.dictionaries(st.sampled_from("abc"), st.lists(VALUE, min_size=5, max_size=5), min_size=1)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=3)
 @given(st.lists(CONFIG, min_size=5, max_size=8))
 def test_noise_is_that_of_numpy(configs: list[dict[str, list[float | None]]]) -> None:

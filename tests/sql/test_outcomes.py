@@ -3,6 +3,7 @@
 from bench.warehouse.events import Instant, Outcome
 
 from ..builders import Builder, case, chunk, memory, outcome, run
+from ..exhaustive import exhaustive
 
 STATUSES = "SELECT name, kind, status FROM case_outcomes ORDER BY ALL"
 
@@ -67,6 +68,7 @@ def test_idle_steps_count(warehouse: Builder) -> None:
     assert warehouse.rows(query) == [(3,)]
 
 
+@exhaustive
 def test_a_writer_that_tells_no_prefill_has_no_mix(warehouse: Builder) -> None:
     """NULL rather than a guess; a step without times has no share either."""
     warehouse.add(run("A"), chunk(1, [5], "A", schedule_ms=None, model_run_ms=None))

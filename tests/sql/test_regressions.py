@@ -123,6 +123,7 @@ def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, seed: int,
         assert seed % 2  # where many are equal
 
 
+@pytest.mark.exhaustive
 def test_a_step_of_a_number_without_noise_stays_a_step(warehouse: Builder) -> None:
     """While it lasts, each run is slower, not only the first; a number that comes and goes is none."""
     ids = record(warehouse, {"step": (5, 5, 5, 5, 5, 5, 6, 6, 6), "again": (5, 5, 6, 5, 5, 5, 5, 5, 6)})
@@ -183,6 +184,7 @@ def test_the_change_carries_its_interval(warehouse: Builder) -> None:
     assert row["evidence"] == "8 against 1 run, not confirmed" and row["reason"].startswith("q below 0.001; noise")
 
 
+@pytest.mark.exhaustive
 def test_a_change_below_the_floor_is_none_however_certain(warehouse: Builder) -> None:
     """Memory that never moves and now is 2 % more stays SAME, at 10 % it does not; another floor is another question."""
     ids = record(

@@ -179,6 +179,7 @@ def test_a_range_that_is_none_is_refused(planted: Planted, text: str, error: str
         commits_between(text)
 
 
+@exhaustive
 def test_the_commit_that_is_found_is_taken_apart(
     planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_both_sides_are_built_measured_in_turns_and_judged(repository: Path) -> 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--bench", "--bench-budget=0.05")
 
 
+@pytest.mark.exhaustive
 def test_tests_with_the_fixture_bench_are_measured_in_turns(repository: Path) -> None:
     """They record themselves; uncommitted changes are not measured, and the user is told so."""
     Path("test_work.py").write_text(
@@ -108,6 +109,7 @@ def test_tests_with_the_fixture_bench_are_measured_in_turns(repository: Path) ->
     assert sorted(runs for _, runs in stored(query, repository / "store")) == [2, 2]
 
 
+@pytest.mark.exhaustive
 def test_a_test_file_that_cannot_be_imported_is_an_error(repository: Path) -> None:
     """It names the side, and what Python said."""
     for text in ("def test_it(bench): bench(int)", "import nowhere"):

@@ -339,6 +339,7 @@ def test_what_cannot_be_measured_is_said_before_anything_is(arguments: list[str]
     assert not Store.find(None).exists()
 
 
+@pytest.mark.exhaustive
 def test_hostile_names_are_harmless() -> None:
     """A terminal is not steered, nor SQL."""
     result = measure("--repeat", "1", "--name", "'; DROP TABLE cases; --\x1b[31m", "true")
@@ -371,6 +372,7 @@ def test_ctrl_c_leaves_everything_consistent(here: Path) -> None:
     assert rows("SELECT status FROM outcomes WHERE case_id IS NULL") == [("interrupted",)]
 
 
+@pytest.mark.exhaustive
 def test_a_killed_bench_takes_its_command_along(here: Path) -> None:
     """And leaves what it had recorded; the case counts as interrupted."""
     command = [*BENCH, "--shell"]

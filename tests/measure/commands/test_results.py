@@ -49,6 +49,7 @@ def test_each_run_of_a_side_is_a_run_of_its_config_though_it_wrote_the_same() ->
     assert Path("out.json").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_lone_tool_is_run_five_times_and_shown() -> None:
     """As runs of the config of the measurement."""
     done = measure("--config", "main", "--", *[word.strip("'") for word in tool(10).split(" ", 2)])
@@ -59,6 +60,7 @@ def test_a_lone_tool_is_run_five_times_and_shown() -> None:
     assert stored("SELECT count(*) FROM timings WHERE metric = 'latency'") == [(5,)]
 
 
+@pytest.mark.exhaustive
 def test_the_calls_of_a_measurement_are_shown_as_one_and_compared_together() -> None:
     """A row a case over all of them; one that is asked for by its id is alone. The next measurement is another."""
     for value in (11, 10):
@@ -73,6 +75,7 @@ def test_the_calls_of_a_measurement_are_shown_as_one_and_compared_together() -> 
     assert "2 against 2 runs" in CliRunner().invoke(cli, ["compare", "A", "B", "--all"]).output
 
 
+@pytest.mark.exhaustive
 def test_parameters_have_their_place_in_the_names_of_files() -> None:
     """And are told apart by their configs."""
     command = [
@@ -84,6 +87,7 @@ def test_parameters_have_their_place_in_the_names_of_files() -> None:
     assert runs_of_results() == [("sweep@n=1", [1e6]), ("sweep@n=2", [2e6])]
 
 
+@pytest.mark.exhaustive
 def test_a_run_without_results_failed() -> None:
     """Though a file of before is there: it stays, and is not taken for new."""
     old = json.dumps([{"name": "old", "unit": "ms", "value": 1}])
@@ -159,6 +163,7 @@ def test_known_content_is_a_new_run_and_unknown_an_error(here: Path, tmp_path: P
         ingest_result(store, [Path("out.json")], "main", tags={}, facts={})
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_keeps_what_was_loaded(here: Path) -> None:
     """Each run is loaded when it ended, not at the end of all."""
     write = """echo '[{"name": "load", "unit": "ms", "value": 1}]' > out.json; echo x >> log"""

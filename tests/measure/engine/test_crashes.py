@@ -206,6 +206,7 @@ def test_a_worker_that_takes_too_long_is_ended(tmp_path: Path, workload: Any, hu
     assert found["fake", "eager"]["status"] == "ok"
 
 
+@exhaustive
 def test_a_model_that_cannot_be_built_fails_all_its_cases(tmp_path: Path, workload: Any) -> None:
     """With the exception's type and text."""
     assert measure(tmp_path, workload(load="no such layer")) == 2
@@ -215,6 +216,7 @@ def test_a_model_that_cannot_be_built_fails_all_its_cases(tmp_path: Path, worklo
     }
 
 
+@exhaustive
 def test_a_missing_backend_is_a_skip_not_a_failure(tmp_path: Path, workload: Any) -> None:
     """With the reason and the cure."""
     assert measure(tmp_path, workload(candidate="missing")) == 0
@@ -344,6 +346,7 @@ with recorder.run("t", store=sys.argv[1], source="measure") as run:
 """
 
 
+@exhaustive
 @pytest.mark.parametrize("kill", first_of(1, [signal.SIGKILL, signal.SIGINT]))
 def test_the_end_of_the_runner_loses_nothing(tmp_path: Path, kill: signal.Signals) -> None:
     """SIGKILL or Ctrl-C: every case of the plan is there, interrupted, with its samples; and no worker lives on."""

@@ -154,6 +154,7 @@ def test_a_module_is_measured_whole(write: Write) -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_benchmarks_are_chosen_by_name(write: Write) -> None:
     """By a part of what they are called; one that none has is told with what there is."""
     write(bench_other=OTHER, bench_work=CODE)

@@ -107,6 +107,7 @@ def test_two_functions_take_turns() -> None:
     assert stored("SELECT count(*) FROM outcomes WHERE kind = 'accuracy'") == [(0,)]
 
 
+@pytest.mark.exhaustive
 def test_one_that_fails_leaves_the_others_be() -> None:
     """By an exception, a signal, a result that differs, or its absence; none of them has a ratio."""
     result = measure(*w("short", "fails", "crash", "wrong", "nothing", "awaited"), "--check", "--format", "json")
@@ -443,6 +444,7 @@ def test_every_time_says_how_well_it_is_known() -> None:
     assert row(level({})).cells()[2] == "–"
 
 
+@pytest.mark.exhaustive
 def test_temporary_files_of_what_is_measured_are_removed(tmp_path: Path) -> None:
     """Also those of a compiler that is killed with its worker."""
     folder = tmp_path / "temporary"

@@ -139,6 +139,7 @@ def test_counting_ends_at_the_timeout() -> None:
         instructions_of(workload("adds"), "bench_test_counted:adds", "callgrind", 0.1)
 
 
+@exhaustive
 def test_they_are_a_metric_beside_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each function that did not fail, three times; a reason is recorded and said once."""
     asked = list[str]()

@@ -177,6 +177,7 @@ def test_the_place_of_a_line_is_kept_whole() -> None:
     assert json.loads(line.place)["text"] == line.text
 
 
+@pytest.mark.exhaustive
 def test_a_function_that_fails_in_the_profile_keeps_its_time(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason is said."""
 

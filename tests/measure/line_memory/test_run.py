@@ -281,6 +281,7 @@ def test_source_stands_beside_its_numbers(tmp_path: Path) -> None:
     assert text.rstrip().endswith("+5.00 B         0 B                 4  y = 1  # \u00e9")
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_keeps_what_was_measured(here: Path) -> None:
     """The program gets it, too, terminal or not; the command ends as any interrupted one."""
     (here / "program.py").write_text(

@@ -88,6 +88,7 @@ def test_programs_get_one_table_with_everything_in_it(bench: Bench) -> None:
     assert float(dict(zip(header, eager, strict=True))["median_ns"]) > 0
 
 
+@pytest.mark.exhaustive
 def test_what_went_well_ends_with_zero_and_no_second_table(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """And says where it is."""
     monkeypatch.setattr(report, "contradiction", lambda *estimates: None)  # which a busy machine makes of 6 samples

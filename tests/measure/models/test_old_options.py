@@ -104,6 +104,7 @@ def test_revisions_name_their_commits_themselves() -> None:
     assert "leave out --commit" in str(done.exception)
 
 
+@pytest.mark.exhaustive
 def test_validation_without_a_prover_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch would go on and validate nothing; where it is there, torch is told to."""
     torch = pytest.importorskip("torch")

@@ -170,6 +170,7 @@ def test_outside_git_a_run_of_a_commit_is_other_code(measured: Any, workload: An
     assert left(store, work) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("head", first_of(1, [None, COMMIT]))
 def test_a_changed_model_file_is_measured_again(tmp_path: Path, workload: Any, commit: Any, head: str | None) -> None:
     """In git it may be untracked; back as it was, it is known again."""

@@ -150,6 +150,7 @@ def test_a_backward_pass_is_captured_as_it_runs() -> None:
     assert {fact.name: fact.value for fact in p.facts("aot_eager")}["autograd_captures"] == 1
 
 
+@exhaustive
 def test_memory_of_a_rank_is_its_own_not_that_of_the_backends_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks are started once for all backends, so the allocator's peak counts those of all: only what is its own remains."""
     p = program(mode="training", knobs={"optimizer": "adam"})
@@ -178,6 +179,7 @@ def test_what_was_prepared_can_be_dropped() -> None:
     assert held() is None
 
 
+@exhaustive
 def test_eager_that_repeats_itself_is_trusted() -> None:
     """With a float64 reference it is right by definition; what it gave is named to the last bit."""
     p = program(mode="training")

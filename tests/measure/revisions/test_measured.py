@@ -55,6 +55,7 @@ def runs(of: str) -> list[tuple[Any, ...]]:
     return stored(query.format(of))
 
 
+@pytest.mark.exhaustive
 def test_a_command_is_built_run_and_its_results_loaded_in_each_revision() -> None:
     """Times and results of a round are runs of the revision's clean commit; nothing is left of the worktrees."""
     build = "echo x > built.txt"
@@ -118,6 +119,7 @@ def test_what_cannot_be_compared_is_refused(words: list[str], said: str) -> None
     assert said in str(error)
 
 
+@pytest.mark.exhaustive
 def test_a_command_that_fails_in_a_revision_says_so() -> None:
     """It ends with 1; the other revision is measured."""
     done = measure("command", "--revisions", "main", "faster", "--rounds", "1", "--repeat", "4", "--",

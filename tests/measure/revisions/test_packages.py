@@ -71,6 +71,7 @@ def test_a_function_is_measured_with_each_version() -> None:
     assert "unhurried differs: 1.0 → 2.0" in result.output
 
 
+@pytest.mark.exhaustive
 def test_a_command_finds_its_version_and_nothing_is_left_behind() -> None:
     """A hook goes on working; afterwards this process finds what it found before."""
     before = list(sys.path), os.environ.get("PYTHONPATH"), os.environ["PATH"]
@@ -84,6 +85,7 @@ def test_a_command_finds_its_version_and_nothing_is_left_behind() -> None:
     assert before == (sys.path, os.environ.get("PYTHONPATH"), os.environ["PATH"])
 
 
+@pytest.mark.exhaustive
 def test_a_version_is_installed_once(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next measurement finds it in the cache; of a file the content may have changed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -495,6 +495,7 @@ def test_what_is_not_there_yet_is_said(
     assert (f"nothing is at {address} yet" in said) == waits
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", first_of(1, [signal.SIGINT, signal.SIGTERM]))
 def test_ctrl_c_ends_a_run_well(tmp_path: Path, number: signal.Signals) -> None:
     """All that has come is kept, the run is ok, and so is the exit code."""

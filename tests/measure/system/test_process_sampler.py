@@ -289,6 +289,7 @@ def attach(store: Path, pid: int) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.exhaustive
 def test_attach_ends_well_on_ctrl_c(tmp_path: Path, child: "subprocess.Popen[bytes]") -> None:
     """That is how one is meant to end it: exit code 0, a table, an outcome."""
     process = attach(tmp_path, child.pid)

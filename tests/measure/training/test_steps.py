@@ -84,6 +84,7 @@ def launched(tmp_path: Path, source: str, code: int = 0, **variables: str) -> su
     return found
 
 
+@pytest.mark.exhaustive
 def test_a_script_with_nothing_but_steps_tells_phases_rate_use_and_memory(tmp_path: Path) -> None:
     """A real training loop over a real loader, three epochs of it; `bench show` says it in a sentence."""
     launched(tmp_path, SCRIPT)
@@ -371,6 +372,7 @@ def test_steps_belong_to_the_run_that_is_open(store: Path) -> None:
     assert rows == [(config, name, 9, 8) for config in "ab" for name in "xy"]
 
 
+@pytest.mark.exhaustive
 def test_two_sides_differ_in_a_phase(store: Path) -> None:
     """`bench why` names it, and its parts add up."""
     for config, slow in (

@@ -94,6 +94,7 @@ def test_sides_of_other_machines_are_told(warehouse: Builder) -> None:
         assert warehouse.rows(query, [list(base), list(candidate)]) == [(other,)]
 
 
+@pytest.mark.exhaustive
 def test_settings_of_the_project_name_and_merge_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By patterns of the readable name, in any case of letters."""
     monkeypatch.chdir(tmp_path)

@@ -5,6 +5,7 @@ from typing import Any
 from bench.warehouse.events import Instant
 
 from ...builders import Builder, case, metric, outcome, run
+from ...exhaustive import exhaustive
 
 MINUTE = 60_000_000  # in µs
 
@@ -49,6 +50,7 @@ def test_what_bench_measures_again_begins_a_round(warehouse: Builder) -> None:
     assert _rounds(warehouse) == [["one", "more"], ["changed", "rest"]]
 
 
+@exhaustive
 def test_a_night_of_several_files_is_judged_whole(warehouse: Builder) -> None:
     """A slower case of an earlier file is found, and no case of it is REMOVED; a missing shard is."""
     for night in range(8):
@@ -79,6 +81,7 @@ def test_rounds_are_listed_with_their_runs(warehouse: Builder) -> None:
     ]  # fmt: skip
 
 
+@exhaustive
 def test_where_no_processor_is_known_all_cases_together_are_no_alarm(warehouse: Builder) -> None:
     """Four cases 60 % slower may be another machine; three of them would not be."""
     for night in range(8):

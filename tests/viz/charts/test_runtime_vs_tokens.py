@@ -134,6 +134,7 @@ def test_a_line_of_medians_ends_where_steps_are_few() -> None:
     assert max(row["x"] for row in line) <= 130
 
 
+@pytest.mark.exhaustive
 def test_outliers_leave_the_bulk_its_room() -> None:
     """Beyond a marked break the axis is compressed; where nothing is far off there is none, nor where it is not wanted."""
     broken = draw(slow_and_fast()).spec(False)["layer"]

@@ -31,6 +31,7 @@ def test_a_case_without_a_load_is_counted() -> None:
     assert "1 case left out, without interactivity or throughput" in subtitle(pareto.draw(warehouse))
 
 
+@pytest.mark.exhaustive
 def test_a_point_without_an_interval_has_no_percentage() -> None:
     """The p99 of 240 requests: 100 % would say that it is surely on the frontier."""
     warehouse = benchmarks(loads=(4,))

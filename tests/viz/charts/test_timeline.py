@@ -56,6 +56,7 @@ def test_steps_without_a_clock_are_counted() -> None:
         timeline.draw(stepped([None]))
 
 
+@pytest.mark.exhaustive
 def test_many_steps_become_few_intervals_that_keep_the_longest_queue() -> None:
     """A spike of one step is still seen."""
     builder = stepped([i * 0.01 for i in range(5000)])

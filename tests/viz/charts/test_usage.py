@@ -107,6 +107,7 @@ def test_a_run_that_is_named_is_drawn_though_a_newer_one_has_its_cases() -> None
     assert fields(draw(builder, runs=["main~1"]), "x", "y") == [(32, 1.0)]
 
 
+@pytest.mark.exhaustive
 def test_an_axis_is_not_blamed_for_what_the_divisor_lacks() -> None:
     """Nor failed cases for what no case that passed measured."""
     store = imported([("bert", 8, 32, 1.0), ("gpt2", 8, 64, 1.0)])
