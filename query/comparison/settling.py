@@ -1,10 +1,11 @@
 """What settles a verdict that is likely or unsure: further runs of both sides, and the command that judges with them."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
+from ..regression.regressions import is_of_one_run
 from ..regression.remeasure import command_for
 from ..run_paths import GatheredStore
 from .compare import Comparison
@@ -22,21 +23,23 @@ FROM runs WHERE list_contains(?::VARCHAR[], run_id)
 
 
 def is_open(row: Row) -> bool:
-    """Return whether more runs could settle the verdict: it is likely or unsure, and has an interval."""
-    return row["low"] is not None and (row["verdict"] or "").startswith(("LIKELY", "UNSURE"))
+    """Return whether more runs could settle the verdict: likely or unsure with an interval, or shown by one run alone."""
+    doubted = row["low"] is not None and (row["verdict"] or "").startswith(("LIKELY", "UNSURE"))
+    return doubted or is_of_one_run(row)
+
+
+def settled_rows(rows: Iterable[Row], settle: Callable[[Row], str]) -> Iterator[Row]:
+    """The rows; the reason of each that is open ends with what `settle` says of it, if anything."""
+    for row in rows:
+        told = settle(row) if is_open(row) else ""
+        yield {**row, "reason": "; ".join(filter(None, (row["reason"], told)))} if told else row
 
 
 def with_settling(warehouse: "Warehouse", found: Comparison, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows; the reason of each that the command settles ends with it."""
+    """The rows of a comparison, with the command that settles each that is open."""
     sentence, settled = find_settling(warehouse, found)
     chosen = {id(row) for row in settled}
-    for row in rows:
-        yield with_reason(row, sentence) if id(row) in chosen else row
-
-
-def with_reason(row: Row, sentence: str) -> Row:
-    """The row with a sentence at the end of its reason."""
-    return {**row, "reason": "; ".join(filter(None, (row["reason"], sentence)))}
+    return settled_rows(rows, lambda row: sentence if id(row) in chosen else "")
 
 
 def describe_settling(warehouse: "Warehouse", found: Comparison) -> list[str]:

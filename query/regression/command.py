@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -19,7 +19,7 @@ from ..bisect.suggest import bisect_command
 from ..command_services import command_services
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
-from ..comparison.settling import is_open, with_reason
+from ..comparison.settling import is_open, settled_rows
 from ..document import markdown_text
 from ..filters import asked_metrics
 from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
@@ -39,6 +39,7 @@ from .regressions import (
     exit_code,
     fold,
     is_judged,
+    is_of_one_run,
     judge,
     judged_runs,
     large_and_unsure,
@@ -190,8 +191,9 @@ class Regressions(Question[list[Row]]):
     ) -> Iterator[str]:
         if len(told) < len(shown):
             yield f"{counted(len(shown), 'finding')} in {counted(len(told), 'line')}; list each with: --members"
-        if not self.confirm and can_confirm(warehouse, alone):
-            yield f"{counted(len(alone), 'finding')} of one run; let another confirm it with: bench regressions --confirm"
+        repeatable = set() if self.confirm else _repeatable(warehouse, alone)
+        if count := sum(row["run_id"] in repeatable for row in alone):
+            yield f"{counted(count, 'finding')} of one run; let another confirm it with: bench regressions --confirm"
         elif not alone and (unsettled := next(filter(is_open, shown), None)):
             yield _settled_by(unsettled)
 
@@ -214,27 +216,23 @@ def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[s
 
 
 def _with_settling(warehouse: "Warehouse", rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows; the reason of each whose verdict is open, or rests on one run, ends with what settles it."""
-    alone = {id(row) for row in doubtful(rows)}
-    measured = {run_id: can_confirm(warehouse, [row]) for run_id, row in {row["run_id"]: row for row in rows}.items()}
-    for row in rows:
-        if id(row) in alone or is_open(row):
-            yield with_reason(row, _settled_by(row, confirms=id(row) in alone and measured[row["run_id"]]))
-        else:
-            yield row
+    """The rows, with what settles each whose verdict is open."""
+    repeatable = _repeatable(warehouse, rows)
+    yield from settled_rows(rows, lambda row: _settled_by(row, repeatable))
 
 
-def _settled_by(row: Row, *, confirms: bool = False) -> str:
+def _settled_by(row: Row, repeatable: Collection[str] = ()) -> str:
     """What settles a verdict, with its command."""
-    if confirms:
+    if is_of_one_run(row) and row["run_id"] in repeatable:
         return f"to settle it: bench regressions {row['run_id'][:13]} --confirm"
     config = shlex.quote(row["config"])
     return f"to settle it, record another run of {config}, then: bench regressions {config}"
 
 
-def can_confirm(warehouse: "Warehouse", rows: Iterable[Row]) -> bool:
-    """Return whether any of the runs keeps the options by which --confirm can repeat it."""
-    return any(not isinstance(options_of(warehouse, run_id), str) for run_id in sorted({row["run_id"] for row in rows}))
+def _repeatable(warehouse: "Warehouse", rows: Iterable[Row]) -> set[str]:
+    """The runs of some rows that keep the options by which --confirm can repeat them."""
+    runs = {row["run_id"] for row in rows}
+    return {run_id for run_id in runs if not isinstance(options_of(warehouse, run_id), str)}
 
 
 def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:

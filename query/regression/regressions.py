@@ -159,11 +159,13 @@ def axis_text(row: Row, axis: str) -> Any:
 
 def doubtful(rows: Iterable[Row]) -> list[Row]:
     """Findings that one run alone shows, or that are likely: another run may confirm or refute them. UNSURE stays so."""
-    return [
-        row
-        for row in rows
-        if row["verdict"] in (*WORSE, *LIKELY_WORSE) and row["case_id"] is not None and not is_confirmed(row)
-    ]
+    return [*filter(is_of_one_run, rows)]
+
+
+def is_of_one_run(row: Row) -> bool:
+    """Return whether a case is worse, or likely so, by the evidence of one run; of two sides no row says how many."""
+    worse = row["verdict"] in (*WORSE, *LIKELY_WORSE) and row["case_id"] is not None
+    return worse and "evidence" in row and not is_confirmed(row)
 
 
 def worse_cases(rows: Iterable[Row]) -> list[Row]:
