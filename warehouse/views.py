@@ -34,6 +34,7 @@ NEEDED = {
     "block_ratios": "timings",
     "case_outcomes": "cases",
     "case_summaries": "cases",
+    "noise_floors": "runs WHERE source = 'doctor'",
     "requests": "cases WHERE suite = 'serving'",
     "step_cells": "schedule_chunks",
 }

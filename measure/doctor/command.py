@@ -21,7 +21,7 @@ def command(seconds: float, lock: str, fmt: str, store: Store) -> int:
     """Find what would disturb a measurement here, and the cures.
 
     It also compares a function with itself for two seconds, which gives the noise floor of the machine. All of it is
-    recorded, so that later verdicts can cite it; see the view noise_floors. Ends with 1 if there is something to
+    recorded, so that later verdicts can cite it; see the table noise_floors. Ends with 1 if there is something to
     cure.
 
     \b

@@ -147,7 +147,7 @@ def _best(
     cost, rho, changes = min(
         (_with_drifts(y, one, least, price, outlier_penalty) for one in tried), key=lambda one: one[0]
     )
-    turns, alternating = _alternating(one.plain, price)
+    turns, alternating = _alternating(one.plain, price, cost)
     if turns and alternating < cost:
         return alternating, (), 0.0, turns, plain - alternating
     return cost, changes, rho, (), 0.0
@@ -276,8 +276,8 @@ def _lines(n: int, start: int, stop: int, spacing: int, steepest: int) -> tuple[
     return starts, stops, length, squares - total * total / n
 
 
-def _alternating(x: "Floats", price: float) -> tuple[list[int], float]:
-    """Where the values change between two levels, and what this model costs; nothing where they do not alternate.
+def _alternating(x: "Floats", price: float, dearest: float) -> tuple[list[int], float]:
+    """Where the values change between two levels, and what this model costs; nothing where they do not alternate, or it is too dear.
 
     A level that lasts is a level: they alternate where stretches are TRANSIENT runs on average, and there are FEWEST_TURNS.
     """
@@ -295,14 +295,20 @@ def _alternating(x: "Floats", price: float) -> tuple[list[int], float]:
     if not high - low > APART * noise:
         return [], 0.0
     errors = np.minimum(np.abs(np.array([x - low, x - high])) / noise, CLIP) ** 2
+
+    def cost(turns: int, errors: "Floats") -> float:
+        often = turns / n
+        said = -2 * n * (often * math.log(often) + (1 - often) * math.log1p(-often))
+        return n * math.log(max(noise**2 * float(errors.mean()), EXACT)) + price + said
+
+    most = int(np.count_nonzero(np.diff(errors[0] > errors[1])))  # fares make turns fewer, and errors larger
+    if most < FEWEST_TURNS or min(cost(turns, errors.min(axis=0)) for turns in (FEWEST_TURNS, most)) > dearest:
+        return [], 0.0
     above = _cheapest_way(errors, math.log(n))
     turns = np.flatnonzero(np.diff(above)) + 1
     if len(turns) < FEWEST_TURNS or n / (len(turns) + 1) > TRANSIENT:
         return [], 0.0
-    error = noise**2 * float(np.where(above, errors[1], errors[0]).mean())
-    often = len(turns) / n
-    said = -2 * n * (often * math.log(often) + (1 - often) * math.log1p(-often))
-    return turns.tolist(), n * math.log(max(error, EXACT)) + price + said
+    return turns.tolist(), cost(len(turns), np.where(above, errors[1], errors[0]))
 
 
 def _cheapest_way(errors: "Floats", fare: float) -> "NDArray[np.intp]":

@@ -99,8 +99,7 @@ doctor_reaches AS (
         SELECT
             pair, side.machine_id, arg_max(noise_floor, measured_at) AS noise_floor, arg_max(gpu_noise_floor, measured_at) AS gpu_noise_floor
         FROM _comparison_sides(base, candidate, last) AS side
-        JOIN _machine_facts AS facts ON side.machine_id = facts.machine_id
-        JOIN noise_floors AS doctor ON facts.run_id = doctor.run_id
+        JOIN noise_floors AS doctor ON side.machine_id = doctor.machine_id
         GROUP BY pair, side.machine_id
     )
     GROUP BY pair
