@@ -70,10 +70,9 @@ class ScaledSeries:
     @classmethod
     def of(cls, x: "Floats") -> "ScaledSeries":
         """Around the median; no more than WIDEST sigmas wide."""
-        import numpy as np
-
-        clipped, middle = clip_outliers(x), median_of(x)
-        noise = max(noise_of(x), float(np.ptp(clipped)) / WIDEST)
+        noise, middle = noise_of(x), median_of(x)
+        clipped = clip_outliers(x, noise)
+        noise = max(noise, float(clipped.max() - clipped.min()) / WIDEST)
         return cls(x, clipped, (x - middle) / noise, (clipped - middle) / noise, 2 * len(x) * math.log(noise))
 
     @property
@@ -101,9 +100,13 @@ def divide(
     for (place, _), cuts in zip(trials, partition(rows, rhos, fees, least), strict=True):
         if cuts not in divisions[place]:
             divisions[place].append(cuts)
+    steps = [[[(cut, cut) for cut in cuts] for cuts in ([], *some)] for some in divisions]
+    sums = iter(_sums_of([(one.y, changes) for one, some in zip(series, steps, strict=True) for changes in some]))
     candidates = []
-    for one, some in zip(series, divisions, strict=True):
-        cost, changes, rho, turns, saved = _best(one, some, significance, least, walks)
+    for one, some in zip(series, steps, strict=True):
+        price = price_of(len(one.y), significance)
+        costs = [(*_cost(len(one.y), next(sums), changes, price, one.outlier_penalty), changes) for changes in some]
+        cost, changes, rho, turns, saved = _best(one, costs, price, least, walks)
         candidates.append((SeriesModel(one.x, one.clipped, changes, rho, turns, saved), cost + one.scale))
     return candidates
 
@@ -130,16 +133,10 @@ def price_of(n: int, significance: float) -> float:
 
 
 def _best(
-    one: ScaledSeries, divisions: Sequence[Sequence[int]], significance: float, least: int, walks: bool
+    one: ScaledSeries, candidates: Sequence[Candidate], price: float, least: int, walks: bool
 ) -> tuple[float, Sequence[Change], float, Sequence[int], float]:
-    """Cost, changes, autocorrelation, turns and what these save, of the cheapest model."""
-    y, outlier_penalty = one.y, one.outlier_penalty
-    price = price_of(len(y), significance)
-    plain, rho = cost_of(y, (), price, outlier_penalty)
-    candidates: list[Candidate] = [(plain, rho, ())]
-    for cuts in divisions:
-        steps = [(cut, cut) for cut in cuts]
-        candidates.append((*cost_of(y, steps, price, outlier_penalty), steps))
+    """Cost, changes, autocorrelation, turns and what these save, of the cheapest model: one level comes first, then steps."""
+    y, outlier_penalty, plain = one.y, one.outlier_penalty, candidates[0][0]
     cost, rho, changes = best = min(candidates, key=lambda candidate: candidate[0])
     if walks:
         return cost, changes, rho, (), 0.0
@@ -155,17 +152,47 @@ def _best(
 
 def cost_of(y: "Floats", changes: Sequence[Change], price: float, outlier_penalty: float) -> tuple[float, float]:
     """n log(mean squared error of the next value) and the price of the changes, and the autocorrelation around them."""
-    n = len(y)
     away = y - fitted(y, changes)
-    squares, products = float(away @ away), float(away[1:] @ away[:-1])
-    inner = squares - float(away[0] ** 2 + away[-1] ** 2)
+    sums = float(away @ away), float(away[1:] @ away[:-1]), float(away[0] ** 2 + away[-1] ** 2)
+    return _cost(len(y), sums, changes, price, outlier_penalty)
+
+
+def _cost(
+    n: int, sums: tuple[float, float, float], changes: Sequence[Change], price: float, outlier_penalty: float
+) -> tuple[float, float]:
+    """The same by the sums of squares, of products of neighbours, and of the squares at both ends."""
+    squares, products, ends = sums
     exact, least, best = n * EXACT, math.inf, 0.0
     for rho, weight in _weights(n):  # a third of the time of min()
-        error = squares - 2 * rho * products + rho**2 * inner + outlier_penalty
+        error = squares - 2 * rho * products + rho**2 * (squares - ends) + outlier_penalty
         error = (error if error > exact else exact) * weight
         if error < least:
             least, best = error, rho
     return n * math.log(least / n) + price * sum(1 if first == last else 2 for first, last in changes), best
+
+
+def _sums_of(rows: Sequence[tuple["Floats", Sequence[Change]]]) -> list[tuple[float, float, float]]:
+    """What `_cost` takes, of many series and their steps at once."""
+    import numpy as np
+
+    if not rows:
+        return []
+    values = np.concatenate([y for y, _ in rows])
+    stops = np.cumsum([len(y) for y, _ in rows])
+    begins = stops - [len(y) for y, _ in rows]
+    levels = np.array([begin + cut for begin, (_, changes) in zip(begins.tolist(), rows, strict=True)
+                       for cut in (0, *(first for first, _ in changes))])  # fmt: skip
+    sizes = np.diff(levels, append=len(values))
+    away = values - np.repeat(np.add.reduceat(values, levels) / sizes, sizes)
+    squares = away * away
+    products = np.append(away[1:] * away[:-1], 0.0)
+    products[stops - 1] = 0.0  # the next value is of another series
+    return list(
+        zip(
+            np.add.reduceat(squares, begins).tolist(), np.add.reduceat(products, begins).tolist(),
+            (squares[begins] + squares[stops - 1]).tolist(), strict=True,
+        )
+    )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)
@@ -277,7 +304,7 @@ def _lines(n: int, start: int, stop: int, spacing: int, steepest: int) -> tuple[
 
 
 def _alternating(x: "Floats", price: float, dearest: float) -> tuple[list[int], float]:
-    """Where the values change between two levels, and what this model costs; nothing where they do not alternate, or it is too dear.
+    """Where the values change between two levels, and what this model costs; nothing where they do not, or it is too dear.
 
     A level that lasts is a level: they alternate where stretches are TRANSIENT runs on average, and there are FEWEST_TURNS.
     """

@@ -23,15 +23,15 @@ STEADIEST = 1e-12  # of the largest value: a spread below it is how numbers are 
 WIDEST = 1e7  # sigmas between levels up to which squares are exact enough
 
 
-def clip_outliers(x: "Floats") -> "Floats":
-    """Values without outliers: one beyond CLIP sigmas of the median of the NEIGHBOURS around it becomes that median.
+def clip_outliers(x: "Floats", noise: float | None = None) -> "Floats":
+    """Values without outliers: one beyond CLIP sigmas of noise from the median of the NEIGHBOURS around it becomes that median.
 
     A step stays where it is.
     """
     import numpy as np
 
     around = np.sort(x[_neighbours(len(x))], axis=1)[:, NEIGHBOURS // 2]
-    return np.where(np.abs(x - around) > CLIP * noise_of(x), around, x)
+    return np.where(np.abs(x - around) > CLIP * (noise_of(x) if noise is None else noise), around, x)
 
 
 @functools.lru_cache(maxsize=64)
