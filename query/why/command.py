@@ -28,11 +28,12 @@ class Why(Question[Decomposition]):
     """Say why a case is slower: parts that add up to the difference, the largest first.
 
     Parts are the lines of a function that `bench measure function --lines` sampled; the operators of a model, on a GPU its
-    kernels, that `bench measure models --profile` timed; with --metric the reasons of graph_breaks and recompiles, and
-    the phases of compile_latency; the phases of training steps that `bench.steps` recorded; the bins of scheduler steps,
-    what their steps cost apart from how many there are; the cases of a geometric mean; operators and kernels of two
-    traces. Each has its interval; what no part explains is unattributed, and has one, too. CASE is a case, `step` or
-    `geomean`. If left out, it is the steps of a scheduler, the only case, or the mean of all cases.
+    kernels, that `bench measure models --profile` timed; with --metric the reasons of graph_breaks and recompiles, the
+    phases of compile_latency, and for a peak of memory the lines that `bench measure memory` traced; the phases of
+    training steps that `bench.steps` recorded; the bins of scheduler steps, what their steps cost apart from how many
+    there are; the cases of a geometric mean; operators and kernels of two traces. Each has its interval; what no part
+    explains is unattributed, and has one, too. CASE is a case, `step` or `geomean`. If left out, it is the steps of a
+    scheduler, the only case, or the mean of all cases.
 
     \b
         bench why main my-branch work:score

@@ -10,6 +10,7 @@ from ...warehouse.errors import BenchError
 from ..comparison.compare import CHANGES, Comparison
 from ..comparison.sides import Side, find_sides
 from .compiling import COMPILED
+from .memory import PEAK, is_peak
 from .why import STEP, how_to_record, is_all_steps, why
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 FIRST = 3  # rows under a finding
 _RECORDED = "SELECT DISTINCT case_id FROM time_part_sides(?, ?)"
+_TRACED = """
+    SELECT case_id, source FROM peak_parts WHERE list_contains(?::VARCHAR[], run_id)
+    INTERSECT
+    SELECT case_id, source FROM peak_parts WHERE list_contains(?::VARCHAR[], run_id)
+"""
 
 
 def next_question(warehouse: "Warehouse", found: Comparison, *, all_runs: bool) -> list[str]:
@@ -86,7 +92,7 @@ class CaseQuestion:
 def _asked(
     warehouse: "Warehouse", sides: Sequence[Sequence[str]], changed: Sequence[Mapping[str, Any]]
 ) -> Iterator[CaseQuestion]:
-    """The case, and what of it to take apart: times first, then counts of the compiler."""
+    """The case, and what of it to take apart: times first, then counts of the compiler, then peaks of memory."""
     times = [row for row in changed if row["metric"] == "latency"]
     recorded = {case_id for (case_id,) in warehouse.rows(_RECORDED, [*map(list, sides)])} if times else set()
     backends = {row["backend"] for row in changed}
@@ -94,3 +100,8 @@ def _asked(
         if row["metric"] in COMPILED or row["suite"] == "script" or row["case_id"] in recorded:
             metric = None if row["metric"] == "latency" else row["metric"]
             yield CaseQuestion(row["name"], metric, row["backend"] if len(backends) > 1 else None)
+    peaks = [*filter(is_peak, changed)]
+    traced = set(warehouse.rows(_TRACED, [*map(list, sides)])) if peaks else set()
+    for row in peaks:
+        if (row["case_id"], row["metric"].removesuffix(PEAK)) in traced:
+            yield CaseQuestion(row["name"], row["metric"], row["backend"] if len(backends) > 1 else None)

@@ -127,7 +127,8 @@ def _is_far(part: DifferencePart, factor: float) -> bool:
     """True if it is beyond its interval made so much wider; what only one side runs is, however little it takes."""
     if part.low is None or part.high is None or 0 in (part.low, part.high):
         return True
-    return abs(part.difference) > factor * (part.high - part.low) / 2
+    towards_0 = part.difference - part.low if part.difference > 0 else part.high - part.difference
+    return abs(part.difference) > factor * towards_0
 
 
 def folded(parts: Sequence[DifferencePart]) -> list[DifferencePart]:

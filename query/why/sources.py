@@ -63,12 +63,15 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     parts, outside = [], None
     for each in found:
         one, other = base.spent(each, "base"), candidate.spent(each, "candidate")
-        error = _time_error(each, (base.time, candidate.time), (one[0], other[0]), row, other[1] - one[1])
+        errors = _time_errors(each, (base.time, candidate.time), (one[0], other[0]), row, other[1] - one[1])
         if not each["function"]:
-            outside = error
+            outside = max(errors) if errors else None
             continue
         name = f"{each['function']}: {each['text']}" if each["text"] else each["function"]
-        parts.append(_bounded(part_of(name, one[0], other[0], error, file=each["file"], line=each["line"]), each))
+        part = part_of(name, one[0], other[0], None, file=each["file"], line=each["line"])
+        if errors:
+            part = replace(part, low=part.difference - errors[0], high=part.difference + errors[1])
+        parts.append(_bounded(part, each))
     note = _HOW[kind]
     if base.slowdown and candidate.slowdown:
         scales = 1 / base.slowdown, 1 / candidate.slowdown
@@ -101,13 +104,19 @@ class _SideProfile:
         return share * self.time, self.time * (self.slowdown - 1) * ((row[f"{side}_calls"] or 0) / self.calls - share)
 
 
-def _time_error(row: Row, times: Pair, spent: Pair, compared: Row, slowed: float) -> float | None:
-    """The half-width of the interval of a part: of its shares, of the times that they are scaled to, and of the profiler."""
+def _time_errors(row: Row, times: Pair, spent: Pair, compared: Row, slowed: float) -> Pair | None:
+    """How far the interval of a part reaches down and up: for its shares, the profiler, and the times that they are scaled to.
+
+    A time is off by a factor: what only one side does takes no time below 0, however little is known of that time.
+    """
     shares = row["base_error"], row["candidate_error"]
     if None in shares or not compared["low"] or not compared["high"]:
         return None
     side = math.log(compared["high"] / compared["low"]) / 2 / math.sqrt(2)  # of the logarithm of one side's time
-    return math.hypot(*map(operator.mul, times, shares), *(side * each for each in spent), slowed)
+    less, more = (-math.expm1(-side), math.expm1(min(side, 700.0)))
+    own = math.hypot(*map(operator.mul, times, shares), slowed)
+    base, candidate = map(abs, spent)
+    return math.hypot(own, candidate * less, base * more), math.hypot(own, candidate * more, base * less)
 
 
 def _by_kernel(

@@ -9,6 +9,7 @@ from ..comparison.compare import Row, compared_rows
 from ..comparison.sides import Side
 from ..resolve import SHORTEST_PREFIX
 from .compiling import COUNTED, by_compile_phase, by_reason, counts_of_all_calls
+from .memory import by_peak, is_peak
 from .parts import Decomposition
 from .sources import SOURCES, by_case, label
 from .traces import are_traces, why_traces
@@ -43,7 +44,7 @@ def why(
         sides: Base and candidate.
         name: A case or the beginning of its id; `step` for the mean of all scheduler steps, `geomean` for the mean of all cases.
             If left out, the only case of that metric, else the mean.
-        metric: What was measured; the time, if left out.
+        metric: What was measured; the time, if left out, or where none was the peak of memory.
         backend: Backend, where the case has several.
 
     Raises:
@@ -56,7 +57,7 @@ def why(
     where = {"metric": [metric]} if metric else {}
     found = compared_rows(warehouse, *sides, where=where)
     compared = counts_of_all_calls([*found.usual, *found.unusual]) if metric in COUNTED else found.usual
-    rows = compared if metric else [row for row in compared if _is_time(row)]
+    rows = compared if metric else [row for row in compared if _is_time(row)] or [*filter(is_peak, compared)]
     whole = [row for row in rows if row["base_value"] is not None and row["candidate_value"] is not None]
     if not whole:
         both = f"{sides[0].name} and {sides[1].name}"
@@ -69,7 +70,7 @@ def why(
         if parts is None:
             raise NothingToShow(f"a mean takes two cases that both sides measured. Name one case: {label(whole[0])}")
         return parts
-    for source in (*SOURCES, by_reason, by_compile_phase):
+    for source in (*SOURCES, by_reason, by_compile_phase, by_peak):
         if (parts := source(warehouse, sides, chosen)) is not None:
             return parts
     raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how_to_record(chosen['suite'])}")
