@@ -2,9 +2,9 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..comparison.sides import Side
 from .parts import Decomposition, decomposed, part_of
@@ -33,7 +33,7 @@ class _SideLines:
     numbers: dict[Line, int] = field(default_factory=dict)
 
 
-def is_peak(row: Row) -> bool:
+def is_peak(row: Mapping[str, Any]) -> bool:
     """True for the peak of a kind of memory."""
     return bool(row["metric"].endswith(PEAK))
 

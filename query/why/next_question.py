@@ -100,7 +100,7 @@ def _asked(
         if row["metric"] in COMPILED or row["suite"] == "script" or row["case_id"] in recorded:
             metric = None if row["metric"] == "latency" else row["metric"]
             yield CaseQuestion(row["name"], metric, row["backend"] if len(backends) > 1 else None)
-    peaks = [*filter(is_peak, changed)]
+    peaks = [row for row in changed if is_peak(row)]
     traced = set(warehouse.rows(_TRACED, [*map(list, sides)])) if peaks else set()
     for row in peaks:
         if (row["case_id"], row["metric"].removesuffix(PEAK)) in traced:

@@ -44,7 +44,7 @@ texts AS (
 
 SELECT
     sums.run_id, run.config, sums.case_id, sums.source, sums.device_index, regexp_extract(sums.place, '^(.*):\d{1,9}$', 1) AS file,
-    coalesce(TRY_CAST(regexp_extract(sums.place, ':(\d{1,9})$', 1) AS BIGINT), 0) AS line, coalesce(function, sums.place) AS function,
+    coalesce(TRY_CAST(nullif(regexp_extract(sums.place, ':(\d{1,9})$', 1), '') AS BIGINT), 0) AS line, coalesce(function, sums.place) AS function,
     coalesce(text, '') AS text, size_bytes, readings, error_bound_bytes
 FROM sums
 LEFT JOIN texts ON sums.run_id = texts.run_id AND sums.case_id = texts.case_id AND sums.place = texts.place
