@@ -178,8 +178,9 @@ def _sums_of(rows: Sequence[tuple["Floats", Sequence[Change]]]) -> list[tuple[fl
     if not rows:
         return []
     values = np.concatenate([y for y, _ in rows])
-    stops = np.cumsum([len(y) for y, _ in rows])
-    begins = stops - [len(y) for y, _ in rows]
+    lengths = np.array([len(y) for y, _ in rows], dtype=np.int64)
+    stops = np.cumsum(lengths)
+    begins = stops - lengths
     levels = np.array([begin + cut for begin, (_, changes) in zip(begins.tolist(), rows, strict=True)
                        for cut in (0, *(first for first, _ in changes))])  # fmt: skip
     sizes = np.diff(levels, append=len(values))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
-from ..regression.regressions import is_of_one_run
 from ..regression.remeasure import command_for
 from ..run_paths import GatheredStore
 from .compare import Comparison
@@ -23,15 +22,14 @@ FROM runs WHERE list_contains(?::VARCHAR[], run_id)
 
 
 def is_open(row: Row) -> bool:
-    """Return whether more runs could settle the verdict: likely or unsure with an interval, or shown by one run alone."""
-    doubted = row["low"] is not None and (row["verdict"] or "").startswith(("LIKELY", "UNSURE"))
-    return doubted or is_of_one_run(row)
+    """Return whether more runs could settle the verdict: it is likely or unsure, and has an interval."""
+    return row["low"] is not None and (row["verdict"] or "").startswith(("LIKELY", "UNSURE"))
 
 
 def settled_rows(rows: Iterable[Row], settle: Callable[[Row], str]) -> Iterator[Row]:
-    """The rows; the reason of each that is open ends with what `settle` says of it, if anything."""
+    """The rows; the reason of each ends with what `settle` says of it, if anything."""
     for row in rows:
-        told = settle(row) if is_open(row) else ""
+        told = settle(row)
         yield {**row, "reason": "; ".join(filter(None, (row["reason"], told)))} if told else row
 
 

@@ -216,9 +216,11 @@ def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[s
 
 
 def _with_settling(warehouse: "Warehouse", rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows, with what settles each whose verdict is open."""
+    """The rows, with what settles each whose verdict is open or stands on one run."""
     repeatable = _repeatable(warehouse, rows)
-    yield from settled_rows(rows, lambda row: _settled_by(row, repeatable))
+    yield from settled_rows(
+        rows, lambda row: _settled_by(row, repeatable) if is_open(row) or is_of_one_run(row) else ""
+    )
 
 
 def _settled_by(row: Row, repeatable: Collection[str] = ()) -> str:
