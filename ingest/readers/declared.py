@@ -159,8 +159,8 @@ class Declared(JsonFormat):
         machine: dict[str, Any] = {
             column: found.pop(column) for column in MACHINE if isinstance(found.get(column), str)
         }
-        if "gpus" in found:
-            gpus = found.pop("gpus")
+        if isinstance(gpus := found.get("gpus"), str | list):
+            del found["gpus"]
             machine["gpus"] = [gpus] if isinstance(gpus, str) else [gpu for gpu in gpus if isinstance(gpu, str)]
         if type(found.get("logical_cores")) is int:
             machine["logical_cores"] = found.pop("logical_cores")

@@ -35,7 +35,7 @@ class _SideLines:
 
 def is_peak(row: Mapping[str, Any]) -> bool:
     """True for the peak of a kind of memory."""
-    return bool(row["metric"].endswith(PEAK))
+    return bool((row["metric"] or "").endswith(PEAK))  # a case that failed has none
 
 
 def by_peak(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:

@@ -229,6 +229,14 @@ def test_tables_say_what_run_case_and_values_are(tmp_path: Path) -> None:
     assert values(got) == {"latency": [0.5e9, 0.25e9], "latency_p99": 2e6, "latency_mean": 1e6}
 
 
+@pytest.mark.parametrize("gpu", [10**30, True, {"name": "GPU"}])
+def test_a_gpu_that_is_not_named_is_a_tag(gpu: Any, tmp_path: Path) -> None:
+    """Neither a text nor a list of texts."""
+    got = tool({"gpu": gpu, "results": [{"model": "m", "times": [0.5]}]}, tmp_path)
+
+    assert got.tags.keys() == {"gpus"}
+
+
 def test_zero_of_what_was_not_measured_stays_in_fields(tmp_path: Path) -> None:
     """With all that no table names."""
     got = tool({"results": [{"model": "m", "gap": 0.0, "seed": 7}, {"model": "n", "gap": 0.5}]}, tmp_path)
