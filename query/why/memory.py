@@ -18,9 +18,8 @@ _PARTS = (
     "SELECT run_id, file, line, function, text, size_bytes, readings, error_bound_bytes FROM peak_parts"
     " WHERE list_contains(?::VARCHAR[], run_id) AND case_id = ? AND source = ?"
 )
-_EVEN = 1.96 / math.sqrt(
-    12
-)  # half of a 95 % interval of what lies anywhere between two bounds, as a share of their distance
+# Half of a 95 % interval of what lies anywhere between two bounds, as a share of their distance.
+_EVEN = 1.96 / math.sqrt(12)
 Line = tuple[str, str, str]  # file, function and text
 
 
