@@ -191,12 +191,15 @@ def test_a_derived_table_has_no_rows_without_those_it_needs(
     with bench.run("served", store=store) as recorder:
         recorder.case("llama", suite="serving").timing(5)
         recorder.case("mlp").outcome("failed")
+    with bench.run("doctor", store=store, source="doctor") as recorder:
+        recorder.case("machine").metric("noise_floor", 0.01)
     load(store)
     with duckdb.connect(str(store.database)) as connection:
         before = [connection.execute(f"SELECT count(*) FROM {name}").fetchone() for name in tables]
+        runs = [run for (run,) in connection.execute("SELECT run_id FROM runs").fetchall()]
         connection.execute(f"DELETE FROM {needed}")
         monkeypatch.setattr(views, "_empty", lambda connection: set())
-        views.compute_derived(connection, [run for (run,) in connection.execute("SELECT run_id FROM runs").fetchall()])
+        views.compute_derived(connection, runs)
         after = [connection.execute(f"SELECT count(*) FROM {name}").fetchone() for name in tables]
 
     assert (0,) not in before
