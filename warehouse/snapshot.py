@@ -46,13 +46,13 @@ CREATE TABLE _files (
 class LoadedFile(NamedTuple):
     """A file of the log as it was when it was loaded, or last found to be whole."""
 
-    size_bytes: int | None
-    modified_ns: int | None
+    size_bytes: int
+    modified_ns: int
     is_partial: bool  # damaged already then: what was whole of it is loaded
 
     def is_as(self, file: LogFile) -> bool:
         """True unless the file was written to since; a bit that flips on the disk changes neither size nor time."""
-        return self.size_bytes is None or (self.size_bytes, self.modified_ns) == (file.size_bytes, file.modified_ns)
+        return (self.size_bytes, self.modified_ns) == (file.size_bytes, file.modified_ns)
 
 
 def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":
