@@ -63,7 +63,7 @@ class LoadResult:
     files: int = 0
     rebuilt: bool = False
     left_out: LeftOut = field(default_factory=LeftOut)  # file name -> why it was not loaded
-    damaged_since: dict[str, str] = field(default_factory=dict)  # file name -> what became of it after it was loaded
+    damaged_since: list[str] = field(default_factory=list)  # names of files that were damaged after they were loaded
     unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
 
     @property
@@ -80,7 +80,7 @@ class LoadResult:
     @property
     def notes(self) -> list[str]:
         """The notes that every command prints: what was left out, what is damaged, and what is unchecked."""
-        damaged = [f"{name} {what}" for name, what in self.damaged_since.items()]
+        damaged = [f"{name} {DAMAGED_SINCE}" for name in self.damaged_since]
         return [*self.left_out.sentences().values(), *damaged, *self.recovery_notes]
 
 
@@ -194,7 +194,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
             known, new, noted, changed = None, current, {}, []
     loaded.rebuilt = known is None
     new = readable(new, loaded.left_out, store.root / SPILL / "salvaged")
-    loaded.damaged_since = {file.name: DAMAGED_SINCE for file in changed if not _is_whole(file)}
+    loaded.damaged_since = [file.name for file in changed if not _is_whole(file)]
     if new or changed or loaded.rebuilt:
         try:
             try:
@@ -205,7 +205,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
                 note_damage(store, error)  # which is copied and added to: all anew
                 loaded.rebuilt = True
                 new = readable(current, loaded.left_out, store.root / SPILL / "salvaged")
-                loaded.damaged_since = {}
+                loaded.damaged_since = []
                 _publish_fitting(store, new, {}, [], loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT
             cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
@@ -318,7 +318,8 @@ def _note_files(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile
     for file in files:
         whole = loaded.left_out.partly.get(file.name)
         as_it_is = whole or file
-        damage = loaded.left_out[file.name] if whole else loaded.damaged_since.get(file.name)
+        since = DAMAGED_SINCE if file.name in loaded.damaged_since else None
+        damage = loaded.left_out[file.name] if whole else since
         rows.append((file.table, file.name, as_it_is.size_bytes, as_it_is.modified_ns, whole is not None, damage))
     if rows:
         connection.executemany("INSERT INTO _files VALUES (?, ?, ?, ?, ?, ?)", rows)

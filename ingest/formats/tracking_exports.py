@@ -17,16 +17,8 @@ SCALAR = re.compile(r"(?:(?P<run>.+?)[-_])?tag-(?P<tag>.+)")  # run-train-tag-Lo
 CHART = re.compile(r"(.+) - ([^-].*?)(__MIN|__MAX)?")  # eager-run - train/loss__MIN
 STEPS = ("Step", "Relative Time (Process)", "Relative Time (Wall)", "Wall Time")
 LASTED = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|h|d)")  # as MLflow's web page writes a duration
-OF_RUN = (
-    "Duration",
-    "Start Time",
-    "Run ID",
-    "Name",
-    "Source Type",
-    "Source Name",
-    "User",
-    "Status",
-)  # what else a row says
+# What else a row says.
+OF_RUN = ("Duration", "Start Time", "Run ID", "Name", "Source Type", "Source Name", "User", "Status")
 UNITS = {"h": 3600, "d": 86400, "min": 60, "s": 1, "ms": 0.001}
 ESCAPED = re.compile(r"'(?=[=+\-@])")  # before what a spreadsheet would take for a formula
 LOSS = re.compile(r"(^|[/_. -])(loss|error|perplexity)$", re.IGNORECASE)
