@@ -171,8 +171,8 @@ def _suites(contents: SiteContents) -> str:
         return ""
     axes = [name for name in PANEL if len({row[name] for row in rows}) > 1] or ["suite"]
     setting = [name for name in axes if name in SETTING]
-    columns: list[tuple[str, list[str]]] = [
-        (heading, [_named(heading, [row[name] for name in names]) for row in rows])
+    columns: list[tuple[str, str, list[str]]] = [
+        (heading, "", [_named(heading, [row[name] for name in names]) for row in rows])
         for heading, names in (*((name, [name]) for name in axes if name not in setting), ("setting", setting))
         if names
     ]
@@ -190,12 +190,12 @@ def _suites(contents: SiteContents) -> str:
                 _cell(heading, number(text, _query(row, selected)) if text else "–", "n")
                 for row, text in zip(rows, shown, strict=True)
             ]
-            columns.append((heading, cells))
+            columns.append((heading, "n", cells))
     sparks = [_spark(contents, row) for row in rows]
     if any(sparks):
-        columns.append(("last 60 runs", [_cell("last 60 runs", spark) for spark in sparks]))
-    heads = "".join(f'<th scope="col">{_text(heading)}</th>' for heading, _ in columns)
-    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for _, cells in columns), strict=True))
+        columns.append(("last 60 runs", "", [_cell("last 60 runs", spark) for spark in sparks]))
+    heads = "".join(f'<th scope="col"{_class(kind)}>{_text(heading)}</th>' for heading, kind, _ in columns)
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for *_, cells in columns), strict=True))
     alike = [f"{name} {shortened(str(rows[0][name]))}" for name in PANEL if name not in axes and rows[0][name]]
     said = [f"All of them: {', '.join(alike)}."] if alike else []
     said += (
@@ -218,8 +218,11 @@ def _named(heading: str, values: Sequence[str | None]) -> str:
 
 def _cell(heading: str, content: str, kind: str = "") -> str:
     """A cell with its heading, which a phone shows beside it."""
-    named = f' class="{kind}"' if kind else ""
-    return f'<td{named} data-h="{escape(heading)}">{content}</td>'
+    return f'<td{_class(kind)} data-h="{escape(heading)}">{content}</td>'
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
 
 
 def _speedup(row: Mapping[str, Any]) -> str | None:
