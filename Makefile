@@ -1,6 +1,6 @@
 # make demo       install, then run the main job on real work into ./demo
 # make test       install, then format, types and tests
-# make test-all   the same, with the studies and the exhaustive tests
+# make test-all   the same, with a second reader of types, the studies and the exhaustive tests; SHARE=1/4: a quarter of these
 # make test-vllm  the classes that vLLM takes, in the real vLLM (several GB, in an environment of its own; no GPU needed)
 # make bench      install, then the figures, each beside a reference measured in the same run (let nothing run beside it)
 
@@ -13,7 +13,7 @@ BENCH := BENCH_STORE=$(DEMO)/.bench $(BIN)/bench
 # Modules are compiled once, not at each of the thousands of starts in the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-all test-vllm lint types tests bench clean
+.PHONY: install demo test test-all test-vllm lint types more-types tests bench clean
 
 install: .venv/installed
 
@@ -41,9 +41,12 @@ demo: install
 	@echo
 	@echo "Look at $(DEMO)/runtime-vs-tokens.png, open $(DEMO)/report.html, or ask: BENCH_STORE=$(DEMO)/.bench $(BIN)/bench sql"
 
-test-all: MARKS := -m 'not noisy'
-test test-all: install
-	@$(MAKE) --no-print-directory -j3 lint types tests MARKS="$(MARKS)"  # side by side: mypy alone keeps one core busy
+# Side by side: mypy alone keeps one core busy.
+test: install
+	@$(MAKE) --no-print-directory -j3 lint types tests
+
+test-all: install
+	@$(MAKE) --no-print-directory -j3 lint types more-types tests MARKS="-m 'not noisy' $(SHARE:%=--share %)"
 
 lint:
 	$(BIN)/ruff check .
@@ -51,6 +54,8 @@ lint:
 
 types:
 	$(BIN)/mypy
+
+more-types:  # two minutes of processor time, for what mypy seldom leaves
 	$(BIN)/basedpyright --project pyproject.toml --pythonpath $(BIN)/python
 
 tests:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from .builders import Builder
+from .exhaustive import share_of
 from .processor_time import pytest_runtest_setup, pytest_runtest_teardown, pytest_terminal_summary  # noqa: F401 - hooks
 from .warm import Warm, server
 
@@ -25,14 +26,31 @@ settings.register_profile("exhaustive", derandomize=True, deadline=None, suppres
 settings.register_profile("bench", settings.get_profile("exhaustive"), max_examples=12)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer a share of the exhaustive tests: all of them take too long for every commit."""
+    parser.addoption("--share", metavar="K/N", help="of the exhaustive tests only the Kth of N equal shares")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Try more examples of a property where the exhaustive tests run.
+    """Try more examples of a property where all exhaustive tests run.
 
     Ctrl-C means the same to what tests start, wherever they run: a job in the background is begun without.
     """
-    settings.load_profile("bench" if "not exhaustive" in config.option.markexpr else "exhaustive")
+    is_sample = "not exhaustive" in config.option.markexpr or config.option.share
+    settings.load_profile("bench" if is_sample else "exhaustive")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # while thousands of tests are collected, none of which is garbage
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the exhaustive tests of other shares."""
+    if config.option.share:
+        share, shares = map(int, config.option.share.split("/"))
+        left_out = {
+            item for item in items if item.get_closest_marker("exhaustive") and share_of(item.nodeid, shares) != share
+        }
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:

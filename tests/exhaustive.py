@@ -1,5 +1,6 @@
 """A sample in `make test`, the whole in `make test-all`."""
 
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ def first_of(count: int, values: Iterable[Any]) -> list[Any]:
 def at_most(count: int) -> int:
     """Examples of a property: so many, or the few that `make test` tries."""
     return min(count, settings.default.max_examples) if settings.default else count
+
+
+def share_of(test: str, shares: int) -> int:
+    """Number, from 1, of the share that a test is in: always the same one, whatever other tests there are."""
+    return zlib.crc32(test.encode()) % shares + 1
 
 
 def _left_out(value: Any) -> Any:
