@@ -10,7 +10,7 @@ from ..warehouse.console.options import notify
 from ..warehouse.errors import UnknownName
 
 # name -> (folder whose command.py has `command`, short help). Static, so that help imports none.
-COMMANDS = {
+MEASURING = {
     "models": ("models", "Every backend of every model against eager, with intervals."),
     "command": ("commands", "How long commands take, what they need, and which is faster."),
     "function": ("functions", "How long functions take, and which is faster."),
@@ -25,28 +25,28 @@ class Measures(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the docs."""
-        return list(COMMANDS)
+        return list(MEASURING)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in MEASURING:
             return None
-        command: click.Command = importlib.import_module(f".{COMMANDS[cmd_name][0]}.command", __package__).command
+        command: click.Command = importlib.import_module(f".{MEASURING[cmd_name][0]}.command", __package__).command
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; for an unknown name, the error suggests the nearest."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in MEASURING and not args[0].startswith("-"):
             choose_format_early(args[1:], interspersed=True)
-            raise UnknownName("measure command", args[0], COMMANDS, cure="List them with: bench measure --help")
+            raise UnknownName("measure command", args[0], MEASURING, cure="List them with: bench measure --help")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the static one-line helps."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+            formatter.write_dl([(name, help_) for name, (_, help_) in MEASURING.items()])
 
 
 def hiding(folder: Path) -> Path | None:

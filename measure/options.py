@@ -12,7 +12,7 @@ import click
 
 from ..warehouse.console.completion import complete
 from ..warehouse.console.fitting import wide_option, write_fitted
-from ..warehouse.console.options import Command, format_option, store_option
+from ..warehouse.console.options import Command, Values, format_option, store_option
 from ..warehouse.environment import COMMIT
 from ..warehouse.errors import BenchError
 from ..warehouse.secrets import KEEP
@@ -33,6 +33,14 @@ class Finite(click.FloatRange):
         if math.isnan(number) or number > MOST:
             self.fail(f"{value!r} is not a number up to {MOST:,.0f}.", param, ctx)
         return number
+
+
+class AxisOption(Values):
+    """An option that takes values of a column of cases; a run keeps which, and so a case is measured again by its row."""
+
+    def __init__(self, *args: Any, column: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.column = column
 
 
 SECONDS = Finite(min=0, min_open=True)

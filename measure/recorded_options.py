@@ -1,7 +1,8 @@
 """The options of a measuring command as rows of its run, which measure it again: see the view `run_options`.
 
-Each has a role: what is measured and how, which sides take turns, and where its rows go. A command is built again from those that
-the question needs, so that nothing reads a command line.
+Each has a role: what is measured and how, which sides take turns, and where its rows go; and what could choose cases is listed
+with the column of a case that it chooses by. A command is built again from those that the question needs, so that nothing reads
+a command line or knows an option's name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ import click
 from ..warehouse.console.options import Values, options_given
 from ..warehouse.secrets import masked_words
 from ..warehouse.store import Store
-from .options import words_after_dashes
+from .options import AxisOption, words_after_dashes
 
 if TYPE_CHECKING:
     from ..warehouse.recorder import Run
@@ -53,9 +54,16 @@ def recorded_options(values: Mapping[str, Any] | None = None) -> list[dict[str, 
     own = words_after_dashes()
     return [
         _row("command", None, words),
+        *axes_of(context.command),
         *([*arguments, *options] if context.allow_interspersed_args else [*options, *arguments]),
         *([_row("what", "--", own)] if own else []),
     ]
+
+
+def axes_of(command: click.Command) -> list[dict[str, Any]]:
+    """The options of a command that choose cases by their columns, each with its column."""
+    found = [option for option in command.params if isinstance(option, AxisOption)]
+    return [_row("axis", option.opts[-1], [option.column]) for option in found]
 
 
 def begin_run(config: str | None, *, suite: str, store: Store, tags: Mapping[str, str]) -> "Run":

@@ -26,7 +26,7 @@ class IngestResult(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _FileState:
     """A file before a call: what changes if it is written, and its content."""
 
     stat: tuple[int, ...]
@@ -49,7 +49,7 @@ class ResultFiles:
     ingest: IngestResult
     notify: Callable[[str], None]
     _awaited: Sequence[str] = ()  # patterns of the call
-    _there: dict[Path, _Seen] = field(default_factory=dict)  # before the call
+    _there: dict[Path, _FileState] = field(default_factory=dict)  # before the call
     _own: set[Path] = field(default_factory=set)  # written by earlier calls, and loaded
     _notes: set[str] = field(default_factory=set)  # said once
 
@@ -63,7 +63,7 @@ class ResultFiles:
         self._own.clear()
         self._awaited = self.patterns if patterns is None else patterns
         paths = (path for pattern in self._awaited for path in _found(pattern))
-        self._there = {path: _Seen(_stat(path), path.stat().st_size, _sha256(path)) for path in paths}
+        self._there = {path: _FileState(_stat(path), path.stat().st_size, _sha256(path)) for path in paths}
 
     def written(self) -> list[Path]:
         """After a call: the files that it wrote.
@@ -112,7 +112,7 @@ def _stat(path: Path) -> tuple[int, ...]:
 
 
 def _sha256(path: Path, size: int | None = None) -> bytes:
-    """Of the first bytes of a file, or of all."""
+    """The SHA-256 of the first bytes of a file, or of all."""
     digest = hashlib.sha256()
     with path.open("rb") as opened:
         left = path.stat().st_size if size is None else size

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...query.bisect.search import FLOOR
+from ...query.bisect.search import SEARCH_FLOOR
 from ...query.command_services import command_services
 from ...query.why.turns import PROFILES
+from ...warehouse.console.numbers import share_text
 from ...warehouse.console.options import Values, format_option, share_option, store_option
 from ...warehouse.console.tables import escape, write_rows
 from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
@@ -35,7 +36,8 @@ EXITS = {"found": Exit.OK, "nothing": Exit.NOTHING, "open": Exit.TOO_LITTLE}
               help="Find what changed the metric, or since when the measurement fails.")  # fmt: skip
 @share_option("--confidence", default="95%", help="Probability at which to stop.")
 @share_option("--floor", default=None, most=100,
-              help=f"Smallest change that counts.  [default: the project's for the metric, else {FLOOR:.0%}]")  # fmt: skip
+              help="Smallest change that counts.  "
+                   f"[default: the project's for the metric, else {share_text(SEARCH_FLOOR)}]")  # fmt: skip
 @click.option("--most", type=click.IntRange(1), default=MOST, show_default=True, help="Runs to stop at, sure or not.")
 @click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each tree.")
 @click.option("--bench-from", metavar="REV[:PATH]",
@@ -101,7 +103,7 @@ def command(
     from ...warehouse.settings import floor_of
 
     case = chosen["models"][0] if len(chosen["models"]) == 1 else ""
-    floor = floor_of(chosen["metric"], case, FLOOR) if floor is None else floor
+    floor = floor_of(chosen["metric"], case, SEARCH_FLOOR) if floor is None else floor
     question = BisectQuestion(
         search=search, good=between.commits[0], bad=between.commits[-1], commits=between.commits, unchanged=between.unchanged,
         measure=shell_words(words), finds=finds, confidence=confidence, floor=floor, **chosen,
@@ -115,9 +117,9 @@ def command(
 
 
 def _check(words: Sequence[str]) -> None:
-    from ..command import COMMANDS
+    from ..command import MEASURING
 
-    measuring = [name for name in COMMANDS if name != "attach"]
+    measuring = [name for name in MEASURING if name != "attach"]
     if words[:1] != ["measure"] or len(words) < 3:
         raise BenchError(
             f"what follows -- is not a measuring command: {shlex.join(words) or 'nothing'}. "

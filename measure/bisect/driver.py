@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ...query.bisect.findings import BisectFindings, BisectQuestion, conclude
 from ...query.bisect.results import read_runs
 from ...warehouse import recorder
+from ...warehouse.console.numbers import probability
 from ...warehouse.database import Warehouse
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
@@ -135,15 +136,15 @@ class BisectSearch:
 
 
 def progress_line(findings: BisectFindings) -> str:
-    """Where the search is, in one line."""
+    """The state of the search, in one line."""
     import numpy as np
 
     question = findings.question
     best = int(np.argmax(findings.probability[1:])) + 1
     share = float(findings.probability[best])
     return (
-        f"{findings.measured} runs of {findings.revisions} revisions: {question.commits[best][:9]} with {100 * share:.0f} %, "
-        f"nothing changed with {100 * float(findings.probability[0]):.0f} %"
+        f"{findings.measured} runs of {findings.revisions} revisions: {question.commits[best][:9]} with {probability(share, 0)}, "
+        f"nothing changed with {probability(float(findings.probability[0]), 0)}"
     )
 
 

@@ -1,5 +1,6 @@
 """`bench ci`: whether the change that is checked out made anything worse, judged on the machine of this job."""
 
+import itertools
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -9,6 +10,7 @@ import click
 
 from ...query.command_services import command_services
 from ...query.comparison.command import compare
+from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Values, floor_option, store_option
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
@@ -19,6 +21,7 @@ from ..system.machine_lock import alone, lock_option
 from .turns import GateSide, Turns, is_pytest, measures
 
 MERGE_BASE = "merge-base"
+MORE_ROUNDS = 4  # times the rounds asked for, where these settle no time
 TARGETS = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET", "BITBUCKET_PR_DESTINATION_BRANCH")
 BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
@@ -32,7 +35,14 @@ BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 @click.option(
     "--target", metavar="BRANCH", help="That branch. [default: the CI job's target branch, else the main branch]"
 )
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Runs of each side.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True,
+              help="Runs of each side; as many more, up to --most-rounds, while they settle no time.")  # fmt: skip
+@click.option(
+    "--most-rounds",
+    type=click.IntRange(1),
+    metavar="INT",
+    help="Runs of each side at most. [default: 4 times --rounds]",
+)
 @click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each side.")
 @click.option(
     "--results", cls=Values, metavar="FILE…", help="Files that CMD writes, to be ingested after each call; * and ? fit."
@@ -44,16 +54,17 @@ BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 @lock_option
 @store_option
 def command(
-    words: str | None, against: str, target: str | None, rounds: int, prepare: str | None, results: Sequence[str], config: str,
-    comment: Path | None, floor: float | None, fail_on: str, lock: str, store: Store,
+    words: str | None, against: str, target: str | None, rounds: int, most_rounds: int | None, prepare: str | None,
+    results: Sequence[str], config: str, comment: Path | None, floor: float | None, fail_on: str, lock: str, store: Store,
 ) -> int:  # fmt: skip
     """Judge the commit that is checked out on whatever machine this job was given.
 
     HEAD and the revision that it is compared with are checked out and built side by side, measured in turns, and compared:
     the machine is the same for both. What follows -- is a bench command that measures, pytest --bench, or any other command
-    that writes --results, which are ingested after each call. It runs in the same folder of each checkout.
+    that writes --results, which are ingested after each call. It runs in the same folder of each checkout. On a busy machine
+    it measures longer.
 
-    Ends with 1 if anything got worse, 3 if something is only gone, 4 if no time is settled: more --rounds settle more.
+    Ends with 1 if anything got worse, 3 if something is only gone, 4 if no time is settled.
 
     \b
         bench ci --against merge-base -- measure function work:parse --arg n=1000
@@ -63,25 +74,30 @@ def command(
     from ..revisions.builds import checked_out
 
     chosen = _checked(words_after_dashes(), results)
+    most = MORE_ROUNDS * rounds if most_rounds is None else max(rounds, most_rounds)
     head, base = git("rev-parse", "HEAD"), base_commit(against, target)
     if head == base:
         raise BenchError("HEAD would be compared with itself. Name another revision: bench ci --against HEAD~1")
     if git("status", "--porcelain", "--untracked-files=no"):
         talk("what is not committed is not measured")
-    names = [f"{config}@{commit[:9]}" for commit in (base, head)]
-    known = _runs(store, names)
+    names = _names(store, [f"{config}@{commit[:9]}" for commit in (base, head)])
     files = ResultFiles(results, partial(command_services().ingest_result, store), talk)
     turns = Turns(chosen, files, store, _measure, talk)
     commits = {f"base {names[0]}": base, f"head {names[1]}": head}
     with alone(lock), checked_out(commits, prepare, talk) as trees:
         sides = [GateSide(title, name, trees[title]) for title, name in zip(commits, names, strict=True)]
-        turns.run(sides[0], sides[1], rounds)
-    measured = [_side(store, name, known) for name in names]
-    return _judge(measured, rounds, floor, fail_on, comment, store)
+        done = 0
+        while not done or (done < most and _is_open(names, floor, store)):
+            if done:
+                talk(f"{counted(done, 'round')} settle no time; up to {most} are measured")
+            more = range(done, min(done + rounds, most))
+            turns.run(sides[0], sides[1], more)
+            done = more.stop
+    return _judge(names, done, floor, fail_on, comment, store)
 
 
 def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
-    from ..command import COMMANDS
+    from ..command import MEASURING
 
     words = words[1:] if words[:1] == ["bench"] else words
     if not words:
@@ -89,7 +105,7 @@ def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
             "what is to be measured? Write: bench ci -- measure function MODULE:FUNCTION, or -- CMD … with --results"
         )
     if words[0] == "measure":
-        measuring = [name for name in COMMANDS if name != "attach"]
+        measuring = [name for name in MEASURING if name != "attach"]
         if len(words) < 2 or words[1] not in measuring:
             raise UnknownName("measure command", words[1] if len(words) > 1 else "", measuring, where="bench ci")
         if results:
@@ -143,21 +159,31 @@ def _measure(words: Sequence[str]) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def _runs(store: Store, configs: Sequence[str]) -> set[str]:
-    """The runs that the store has of these configs."""
+def _names(store: Store, names: Sequence[str]) -> Sequence[str]:
+    """Names of the sides that no earlier job has in this store: what it measured, maybe elsewhere, is no part of this one."""
     from ...warehouse.database import Warehouse
 
     if not store.may_hold():
-        return set()
+        return names
     with Warehouse.open(store) as warehouse:
-        query = "SELECT run_id FROM run_summaries WHERE list_contains(?::VARCHAR[], config)"
-        return {run_id for (run_id,) in warehouse.rows(query, [list(configs)])}
+        known = {config for (config,) in warehouse.rows("SELECT DISTINCT config FROM run_summaries")}
+    jobs = itertools.chain([names], ([f"{name}.{job}" for name in names] for job in itertools.count(2)))
+    return next(each for each in jobs if known.isdisjoint(each))
 
 
-def _side(store: Store, name: str, known: set[str]) -> str:
-    """A side by its name, or where earlier jobs have runs of that name, by the runs of this one."""
-    own = _runs(store, [name])
-    return name if not own & known else "+".join(sorted(own - known))
+def _is_open(sides: Sequence[str], floor: float | None, store: Store) -> bool:
+    """Return whether what was measured so far settles no time."""
+    from ...query.comparison.compare import compare as compare_sides
+    from ...query.comparison.compare import exit_code, leaves_times_open
+    from ...query.comparison.sides import find_sides
+    from ...query.filters import asked_metrics
+    from ...warehouse.database import Warehouse
+
+    with Warehouse.open(store) as warehouse:
+        base, head = find_sides(warehouse, *sides, all_runs=True, notify=lambda sentence: None)  # the verdict says it
+        where = {"metric": asked_metrics(warehouse, ())}
+        found = compare_sides(warehouse, base, head, floor=floor, where=where)
+        return exit_code(found) == Exit.TOO_LITTLE and leaves_times_open(found)
 
 
 def _judge(
@@ -177,5 +203,5 @@ def _judge(
     if comment is not None:
         context.invoke(compare, **asked, fmt="markdown", output=comment)
     if code == Exit.TOO_LITTLE:
-        talk(f"{rounds} rounds settle no time. More may: bench ci --rounds {2 * rounds}")
+        talk(f"{counted(rounds, 'round')} settle no time. More may: bench ci --most-rounds {MORE_ROUNDS * rounds}")
     return int(code or Exit.OK)

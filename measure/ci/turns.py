@@ -47,15 +47,15 @@ class Turns:
     measure: Measure
     notify: Callable[[str], None]
 
-    def run(self, base: GateSide, head: GateSide, rounds: int) -> None:
-        """Measure both sides so many times.
+    def run(self, base: GateSide, head: GateSide, rounds: range) -> None:
+        """Measure both sides in these rounds.
 
         Raises:
             BenchError: A side cannot be measured.
         """
-        for number in range(rounds):
+        for number in rounds:
             for side in (base, head) if number % 2 == 0 else (head, base):
-                self.notify(f"round {number + 1} of {rounds}: {side.title}")
+                self.notify(f"round {number + 1} of {rounds.stop}: {side.title}")
                 self._turn(side)
 
     def _turn(self, side: GateSide) -> None:

@@ -223,13 +223,18 @@ def _show(
     comparisons: "Sequence[Sequence[CommandResult]]", fmt: str, warmup: int, empty_ns: float | None, *, timed: bool
 ) -> None:
     """Write a row for each case to stdout, and notes to stderr: of calls that are not `timed` only how they failed."""
-    from .report import COLUMNS, HEADINGS, SPARE, cells, notes, values
+    from .report import COMMAND_COLUMNS, COMMAND_HEADINGS, COMMAND_SPARE, cells, notes, values
 
     rows = [(result, results[0]) for results in comparisons for result in results]
     alone = all(len(results) == 1 for results in comparisons)
     shown = (cells(*row, alone=alone) for row in rows)
     exact = (values(*row) for row in rows)
-    write(fmt, shown=(HEADINGS[:-2] if alone else HEADINGS, shown), exact=(COLUMNS, exact), spare=SPARE)
+    write(
+        fmt,
+        shown=(COMMAND_HEADINGS[:-2] if alone else COMMAND_HEADINGS, shown),
+        exact=(COMMAND_COLUMNS, exact),
+        spare=COMMAND_SPARE,
+    )
     for row in rows:
         found = notes(*row, warmup=warmup, empty_ns=empty_ns)
         for note in found if timed else itertools.islice(found, int(row[0].status != "ok")):

@@ -52,7 +52,7 @@ class CommandSettings:
 
 @dataclass(frozen=True, slots=True)
 class CommandSite:
-    """Where commands run, and into which run they are recorded: the present folder, or that of a revision."""
+    """The folder in which commands run, the present one or that of a revision, and the run they are recorded into."""
 
     run: Run
     launcher: Launcher  # started there

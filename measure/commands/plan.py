@@ -1,4 +1,4 @@
-"""Which commands to run: their words, and the product of their parameters."""
+"""The commands to run: their words, and the product of their parameters."""
 
 import itertools
 import math

@@ -130,7 +130,7 @@ class Launcher:
 
     @contextlib.contextmanager
     def counting(self, kind: str) -> Iterator[Callable[[Sequence[str], float | None], int]]:
-        """For a `with` block, a function that runs a command and returns the instructions that it executed in user mode.
+        """A context with a function that runs a command and returns the instructions that it executed in user mode.
 
         Raises:
             CannotCount: They cannot be counted so here, or the command did not end well under callgrind.

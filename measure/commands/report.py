@@ -13,9 +13,9 @@ from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction,
 from ..system.instructions import counts_in_words
 from .measurement import CommandResult
 
-HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
-SPARE = ("system", "user", "range", "difference")  # headings that may go where there is no room
-COLUMNS = (
+COMMAND_HEADINGS = ("command", "mean ± sd", "range", "user", "system", "memory", "runs", "speed", "difference")
+COMMAND_SPARE = ("system", "user", "range", "difference")  # headings that may go where there is no room
+COMMAND_COLUMNS = (
     "name", "parameters", "status", "reason", "runs", "failed", "mean_ns", "stdev_ns", "median_ns", "min_ns", "max_ns",
     "user_ns", "system_ns", "peak_bytes", "error_bound_bytes", "ratio", "low", "high", "blocks", "difference_ns",
     "difference_low_ns", "difference_high_ns",
@@ -28,7 +28,7 @@ START_SHARE = 0.1  # of a run, from which on the start of its process is worth a
 
 
 def values(result: CommandResult, reference: CommandResult) -> tuple[object, ...]:
-    """The row of COLUMNS: times in ns, sizes in bytes; None where nothing is known.
+    """The row of COMMAND_COLUMNS: times in ns, sizes in bytes; None where nothing is known.
 
     The difference is the reference's mean times (1 / ratio - 1), and so are the ends of its interval. The true peak may be
     higher by the error bound, which is None for a peak that the kernel reports.
@@ -43,7 +43,7 @@ def values(result: CommandResult, reference: CommandResult) -> tuple[object, ...
     )
     runs, times = list(result.runs.values()), _times(result)
     if not runs:
-        return (*head, *[None] * (len(COLUMNS) - len(head)))
+        return (*head, *[None] * (len(COMMAND_COLUMNS) - len(head)))
     spread = statistics.stdev(times) if len(times) > 1 else None
     own = (statistics.fmean(times), spread, statistics.median(times), min(times), max(times))
     least, most = peak_bytes(result)
@@ -68,12 +68,12 @@ def _against(result: CommandResult, reference: CommandResult) -> tuple[float | N
 
 
 def cells(result: CommandResult, reference: CommandResult, *, alone: bool) -> tuple[str, ...]:
-    """The row of HEADINGS; of a lone side without the last two."""
+    """The row of COMMAND_HEADINGS; of a lone side without the last two."""
     count = f"{len(result.runs)}" + (f" + {result.failures} failed" if result.failures else "")
     if not result.runs:
         nothing = (str(result.side), "–", "–", "–", "–", "–", count, "–", "–")
         return nothing[:-2] if alone else nothing
-    known: dict[str, float | None] = dict(zip(COLUMNS[6:], values(result, reference)[6:], strict=True))  # type: ignore[arg-type]
+    known: dict[str, float | None] = dict(zip(COMMAND_COLUMNS[6:], values(result, reference)[6:], strict=True))  # type: ignore[arg-type]
     shown = (
         str(result.side), together(known["mean_ns"], known["stdev_ns"], by=" ± "),
         together(known["min_ns"], known["max_ns"], by=" … "), together(known["user_ns"]), together(known["system_ns"]),

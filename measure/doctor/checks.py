@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...warehouse.console.numbers import counted, duration, size
+from ...warehouse.console.numbers import counted, duration, percent, size
 from ..engine.sampling import CLOCK_NS
 from ..system.host_memory import HostMemory, error_bound_bytes
 from ..system.nvml import Nvml, nvml
@@ -138,8 +138,8 @@ def load(machine: Machine) -> Finding:
     busy = float(text.split()[0]) / max(os.cpu_count() or 1, 1)
     values = {"load": (busy, "ratio")}
     if busy <= MOST_LOAD:
-        return Finding("load", OK, f"{busy:.0%} of the processors in the last minute", values=values)
-    return Finding("load", WARNING, f"{busy:.0%} of the processors in the last minute",
+        return Finding("load", OK, f"{percent(busy, 0)} of the processors in the last minute", values=values)
+    return Finding("load", WARNING, f"{percent(busy, 0)} of the processors in the last minute",
                    "end what runs: ps aux --sort=-%cpu | head", values)  # fmt: skip
 
 

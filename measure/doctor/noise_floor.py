@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from ...warehouse.console.numbers import percent
 from ...warehouse.recorder import Run
 from ..engine.estimate import smallest_detectable
 from ..engine.sampling import Sample, Sampler
@@ -85,12 +86,13 @@ def _floor(
     if not estimate.low:
         return Finding("noise floor", UNKNOWN, f"{seconds:g} s are too short to tell (n={estimate.n})"), None
     floor = smallest_detectable(estimate.low, estimate.high)
-    sentence = f"{seconds:g} s show a difference of {floor:.2%}, four times in five (n={estimate.n})"
+    sentence = f"{seconds:g} s show a difference of {percent(floor, 2)}, four times in five (n={estimate.n})"
     cure = "cure what is found above, sample longer (--budget), or let nothing else run"
     steal = steal_ns / max(sampled_ns, 1)
     return (
         Finding("noise floor", OK if floor <= NOISY else WARNING, sentence, "" if floor <= NOISY else cure,
                 {"noise_floor": (floor, "ratio")}),
-        Finding("steal", OK if steal <= MOST_STEAL else WARNING, f"{steal:.1%} of the time went to other virtual machines",
+        Finding("steal", OK if steal <= MOST_STEAL else WARNING,
+                f"{percent(steal, 1)} of the time went to other virtual machines",
                 "" if steal <= MOST_STEAL else "a machine, or at least processors, of your own", {"steal": (steal, "ratio")}),
     )  # fmt: skip

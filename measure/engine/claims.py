@@ -27,7 +27,7 @@ HEARTBEAT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who claimed a workload, as far as the claim can be read."""
+    """The machine and process that claimed a workload, as far as the claim can be read."""
 
     run_id: str = ""
     pid: int = 0
@@ -41,12 +41,12 @@ class Holder:
         return ours and not _runs(self.pid)
 
     def to_json(self) -> bytes:
-        """As the content of a claim."""
+        """The content of a claim file."""
         return json.dumps({name: getattr(self, name) for name in self.__slots__}).encode()
 
     @classmethod
     def of(cls, content: bytes) -> Self:
-        """From the content of a claim, which may be damaged, or another version's."""
+        """Read the content of a claim file, which may be damaged, or another version's."""
         try:
             found = dict(json.loads(content))
             return cls(**{f.name: f.type(found[f.name]) for f in fields(cls) if f.name in found})  # type: ignore[operator]

@@ -20,7 +20,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...warehouse.console.numbers import ratio as text_of_ratio
+from ...warehouse.console.numbers import percent, speed_of
 
 TRIM = 0.2
 DISTURBED_TRIM = 0.4
@@ -171,7 +171,7 @@ def _autocorrelation_inflation(values: Sequence[float], mean: float, squares: fl
 
 
 def doubt(ratio: float, low: float, high: float) -> str | None:
-    """Why a ratio does not prove a difference, in words; None if it does.
+    """The reason for which a ratio does not prove a difference, in words; None if it does.
 
     A 95 % interval misses the truth one time in twenty, which is too often to claim a difference. A difference is claimed
     if the ratio is further from 1 than BEYOND_DOUBT half-widths: in simulations less than 1 % of identical sides are.
@@ -180,7 +180,7 @@ def doubt(ratio: float, low: float, high: float) -> str | None:
         return None
     what = "no difference found" if low <= 1 <= high else "a difference is likely, not beyond doubt"
     smallest = smallest_detectable(low, high)
-    return f"{what} (smallest detectable: {f'{smallest:.1%}' if smallest < WIDEST_PRINTED_EFFECT else 'over 10x'})"
+    return f"{what} (smallest detectable: {percent(smallest, 1) if smallest < WIDEST_PRINTED_EFFECT else 'over 10x'})"
 
 
 def contradiction(found: Estimate, reference: Estimate, other: Estimate) -> str | None:
@@ -195,8 +195,9 @@ def contradiction(found: Estimate, reference: Estimate, other: Estimate) -> str 
     spans = [_half(time.low, time.high) if time.low else math.inf for time in (reference, other)]
     if gap <= min(max(_half(found.low, found.high), math.hypot(*spans), 0.01), 0.1):
         return None
-    blocks, whole = text_of_ratio(found.ratio, found.low, found.high), reference.ratio / other.ratio
-    return f"block by block the ratio is {blocks}, the times as a whole give {whole:.2f}x: slow calls weigh on one of them only"
+    blocks, whole = speed_of(found.ratio, found.low, found.high), reference.ratio / other.ratio
+    told = f"{max(whole, 1 / whole):.2f}x {'faster' if whole > 1 else 'slower'}"
+    return f"block by block it is {blocks}, by the times as a whole {told}: slow calls weigh on one of them only"
 
 
 def smallest_detectable(low: float, high: float) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ...warehouse.console.numbers import is_too_wide, memory, ratio, times
+from ...warehouse.console.numbers import clock, is_too_wide, memory, ratio, times
 from ...warehouse.console.tables import escape, obeys, shorten, width
 from .progress import ProgressLines, ProgressListener
 from .sampling import busy
@@ -160,14 +160,6 @@ def _cut(line: str, room: int) -> str:
     while width(line) > room:
         line = line[:-1]
     return line.rstrip()
-
-
-def clock(seconds: float) -> str:
-    """`42 s`, `3:07 min` or `2:03 h`."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
 
 
 def watch(out: IO[str] | None = None) -> ProgressListener:

@@ -68,7 +68,7 @@ class Program(Protocol):
     device: Device
 
     def missing(self, backend: str) -> str | None:
-        """Why a backend cannot run here, with the cure; None if it can."""
+        """The reason for which a backend cannot run here, with the cure; None if it can."""
 
     def prepare(self, backend: str) -> Callable[[], Any]:
         """One step of the workload by a backend."""

@@ -18,7 +18,7 @@ class OwnCost:
         self._began = self._began or tuple(clock() for clock in self._clocks)
 
     def end(self) -> None:
-        """That worker is done."""
+        """The worker is done."""
         if self._began is not None:
             wall, cpu = (clock() - then for clock, then in zip(self._clocks, self._began, strict=True))
             self._spent = (self._spent[0] + wall, self._spent[1] + cpu)
@@ -26,6 +26,6 @@ class OwnCost:
 
     @property
     def share(self) -> float | None:
-        """Of one processor; None before any sample."""
+        """The share of one processor; None before any sample."""
         wall, cpu = self._spent
         return cpu / wall if wall else None

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...warehouse.console.numbers import BUSY
+from ...warehouse.console.numbers import BUSY, percent
 from .estimate import Estimate, ProcessEstimate, combined, process_estimate
 
 FIRST_CHECK = 14
@@ -94,7 +94,7 @@ class SideFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why sampling stopped, and the estimates at that point.
+    """The reason for which sampling stopped, and the estimates at that point.
 
     `stopped` is precision, budget or repeat; `estimates` holds, for every side but the baseline, the ratio of the
     baseline's time to its time (for a lone side, its time in ns); `parts` the same as they are combined over processes;
@@ -118,12 +118,14 @@ class Verdict:
 
     def __str__(self) -> str:
         reached = (
-            f"±{self.precision:.2%}" if self.precision < WIDEST_PRINTED_PRECISION else "the interval is still too wide"
+            f"±{percent(self.precision, 2)}"
+            if self.precision < WIDEST_PRINTED_PRECISION
+            else "the interval is still too wide"
         )
         why = {"precision": "precision reached", "budget": "budget spent", "repeat": "as many as asked"}[self.stopped]
         settled = "" if self.warm else ", never settled"
         stretch = f"{why}: {reached} after {self.blocks} blocks{settled}"
-        slowed = f"power or heat slowed the GPU in {self.throttled:.0%} of samples" if self.throttled else ""
+        slowed = f"power or heat slowed the GPU in {percent(self.throttled, 0)} of samples" if self.throttled else ""
         return "; ".join(filter(None, (stretch, busy(self.preempted), slowed)))
 
 
@@ -190,7 +192,7 @@ class StoppingRule:
         self._check = next(self._checks)
 
     def stopped(self, blocks: int, known: Callable[[], Sequence[Estimate]]) -> str | None:
-        """Why to stop after so many blocks: precision, budget or repeat; None if it is to go on.
+        """The reason to stop after so many blocks: precision, budget or repeat; None to go on.
 
         `known` is asked for what is to become precise, and only when it is time to look.
         """
@@ -294,7 +296,7 @@ class Sampler:
 
 def busy(disturbed: float) -> str:
     """A sentence about the share of samples that were disturbed; empty if it is small."""
-    return f"the machine is busy: {disturbed:.0%} of samples were disturbed" if disturbed >= BUSY else ""
+    return f"the machine is busy: {percent(disturbed, 0)} of samples were disturbed" if disturbed >= BUSY else ""
 
 
 def process_estimates(readings: Sequence[Sequence[Reading]]) -> tuple[ProcessEstimate, ...]:

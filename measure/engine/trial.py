@@ -12,7 +12,7 @@ STEPS = 2  # the second step also holds what the first leaves: gradients, the op
 
 
 def take_steps(job: Job, make: MakeProgram, reporter: Reporter) -> None:
-    """In a worker: take a few steps of the baseline and report the status; the last line on stderr is the reason."""
+    """Take a few steps of the baseline in a worker and report the status; the last line on stderr is the reason."""
     backend, status = job.workload.baseline, "ok"
     workload = replace(job.workload, no_reference="nothing is judged")  # float64 is not what has to fit
     try:

@@ -11,7 +11,7 @@ AUTO = -1  # a batch size that is still to be found, see batch_sizes
 FOR_ACCURACY = -2  # a batch size that each model knows, see Model
 NOT_FAILURES = ("ok", "pass", "pass_due_to_skip", "skipped")  # statuses that are no failure
 MODES = ("inference", "training")
-PARAMETERS = ("threads", "launcher", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
+SETTING_AXES = ("threads", "launcher", *KNOBS)  # settings that are axes of a case, too, beside those that have a column
 DTYPES = ("float32", "float64", "float16", "bfloat16", "amp", "amp_float16", "amp_bfloat16")
 
 
@@ -95,7 +95,7 @@ class Settings:
         return self.profile or self.memory_snapshot or self.inspect or self.minify
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """All fields as plain values."""
         return asdict(self)
 
 
@@ -112,7 +112,7 @@ class Job:
     trial: bool = False  # only to see whether its size fits
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """All fields as plain values."""
         return asdict(self)
 
     @classmethod

@@ -53,7 +53,7 @@ def ask(
 
 
 def answer(look: Callable[[Callable[[], Calls]], Iterator[Any]]) -> None:
-    """In that process: answer the job on stdin with what `look` yields of the function, which it prepares when it is ready."""
+    """Answer, in that process, the job on stdin with what `look` yields of the function, which it prepares when it is ready."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the function prints is no answer
     job = Job.from_dict(json.loads(sys.stdin.readline()))

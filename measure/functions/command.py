@@ -13,7 +13,7 @@ from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
 from ..commands.plan import by_name, parameter_of
-from ..engine.rounds import LEAST, MOST, further
+from ..engine.rounds import LEAST_ROUNDS, MOST_ROUNDS, further
 from ..engine.workload import Settings, Workload
 from ..options import SECONDS, as_module, progress, recorded, run_options, talk, write
 from ..recorded_options import begin_run
@@ -97,7 +97,7 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
     "--processes",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Measure in exactly N fresh processes. [default: {LEAST}, up to {MOST} while the interval is too wide]",
+    help=f"Measure in exactly N fresh processes. [default: {LEAST_ROUNDS}, up to {MOST_ROUNDS} while the interval is too wide]",
 )
 @share_option("--precision", default="1%",
               help="Half-width of the 95 % interval of the ratio (or of a lone function's time) at which to stop.")  # fmt: skip
@@ -166,7 +166,7 @@ def command(
         for values in itertools.product(*group.parameters.values())
     ]  # fmt: skip
     sides = sides_of(revisions, packages)
-    each = processes or (LEAST if sides else MOST)
+    each = processes or (LEAST_ROUNDS if sides else MOST_ROUNDS)
     settings = Settings(
         precision=precision, budget_s=budget_s / each, timeout_s=timeout_s, repeat=repeat, seed=seed,
         sample_hz=sample,
@@ -186,7 +186,7 @@ def command(
         try:
             runner = Runner(run, settings, program=program, watch=watch)
             more = () if processes or repeat else further(plan, runner, precision=precision, budget_s=budget_s)
-            failed = runner.measure(plan * (processes or LEAST), more)
+            failed = runner.measure(plan * (processes or LEAST_ROUNDS), more)
             said = list(_counts(run, runner, plan, counting, timeout_s)) if counting else []
             said += record_lines(run, runner, plan, timeout_s) if lines else []
         except KeyboardInterrupt:
@@ -236,15 +236,15 @@ def _chosen(groups: list[Group], text: str) -> list[Group]:
 
 def _show(store: Store, run_id: str, fmt: str, precision: float, limit: str) -> None:
     from ...warehouse.database import Warehouse
-    from .report import COLUMNS, HEADINGS, SPARE, busy_machine, results
+    from .report import FUNCTION_COLUMNS, FUNCTION_HEADINGS, FUNCTION_SPARE, busy_machine, results
 
     with Warehouse.open(store) as warehouse:
         found = results(warehouse, run_id)
     write(
         fmt,
-        shown=(HEADINGS, (one.cells() for one in found)),
-        exact=(COLUMNS, (one.values() for one in found)),
-        spare=SPARE,
+        shown=(FUNCTION_HEADINGS, (one.cells() for one in found)),
+        exact=(FUNCTION_COLUMNS, (one.values() for one in found)),
+        spare=FUNCTION_SPARE,
     )
     for note in (note for result in found for note in result.notes(precision, limit)):
         talk(note)

@@ -1,4 +1,4 @@
-"""Which benchmarks modules hold: found in a process of its own, `python -m bench.measure.functions.discovery MODULE…`."""
+"""The benchmarks that modules hold: found in a process of its own, `python -m bench.measure.functions.discovery MODULE…`."""
 
 import inspect
 import json

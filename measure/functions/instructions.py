@@ -108,7 +108,7 @@ def _by_callgrind(profile: Path) -> Count:
 
 
 def main() -> None:
-    """In that process: answer the job on stdin."""
+    """Answer, in that process, the job on stdin."""
     kind, profile = sys.argv[1:]
 
     def look(prepare: Callable[[], Calls]) -> Iterator[float]:

@@ -1,17 +1,20 @@
-"""Where the time of a call goes, line by line, sampled in processes of their own so that the timed ones are not disturbed.
+"""The time of a call line by line, sampled in processes of their own so that the timed ones are not disturbed.
 
 A timer interrupts the main thread about once a millisecond, at random, and the time since the interruption before is charged to
 the line at work: not one sample, as Python handles a signal only when a call into C returns, however long that took. The line is
 the innermost of the user's code, so that a library is charged to the line that called it; else the innermost of a library.
 """
 
+import contextlib
 import gc
+import itertools
 import json
 import os
 import random
 import re
 import signal
 import site
+import statistics
 import sysconfig
 import time
 from collections import Counter, defaultdict
@@ -25,6 +28,7 @@ from ...warehouse.console.tables import escape
 from ..engine.sampling import loops_for
 from ..engine.workload import Workload
 from ..options import progress
+from ..pytorch.step_parts import SLOWED
 from ..system.disturbance import DisturbanceCounters
 from ..system.own_process import own_command
 from .apart import NoAnswer, answer, ask
@@ -37,7 +41,10 @@ if TYPE_CHECKING:
 PROCESSES = 5  # of each function: how they differ is the error of a share
 SECONDS = 1.0  # of sampling in each, at least one call
 LEAST_SHARE = 0.001
-PERIOD_S = 0.001  # mean time between samples, 0.5 to 1.5 times it
+PERIOD_S = 0.001  # mean time between samples, 0.5 to 1.5 times it; longer where samples are dear, as of deep stacks
+MOST_TAKEN = 0.008  # of the time, by handlers of samples; the whole disturbance was 0.3–3.2 % with it on four functions
+UNSAMPLED_EVERY = 4  # stretches: one runs without the timer, to tell what sampling adds to the processor time of a call
+FEWEST = 5  # stretches of either kind that tell it
 METRIC = "line_time"  # the share of a line, which is its text
 # part of the function whose line it is on
 _EXPRESSION = re.compile(r"(\.<locals>\.<(lambda|genexpr|listcomp|setcomp|dictcomp)>)+$")
@@ -62,8 +69,10 @@ class SourceLine:
 OTHERS = SourceLine("", "other lines", 0, "")
 
 
-def line_shares(workload: Workload, backend: str, timeout_s: float) -> dict[SourceLine, list[float]]:
-    """The share of each line in the time of a call, 0 to 1, in each process; most first.
+def line_shares(
+    workload: Workload, backend: str, timeout_s: float
+) -> tuple[dict[SourceLine, list[float]], list[float]]:
+    """The share of each line in the time of a call, 0 to 1, in each process, most first; and how much sampling slowed each.
 
     Lines of less than a thousandth in every process are taken together, as OTHERS.
 
@@ -71,15 +80,17 @@ def line_shares(workload: Workload, backend: str, timeout_s: float) -> dict[Sour
         NoAnswer: A process dies or takes longer than `timeout_s`, or the function fails.
     """
     shares = defaultdict[SourceLine, list[float]](lambda: [0.0] * PROCESSES)
+    slowdowns = []
     for process in range(PROCESSES):
-        found = ask(own_command(__name__), workload, backend, timeout_s, doing="sampling lines")
+        slowdown, *found = ask(own_command(__name__), workload, backend, timeout_s, doing="sampling lines")
+        slowdowns += [slowdown] if slowdown else []
         total = sum(spent for _, spent in found)
         for line, spent in found:
             shares[SourceLine(**line)][process] = spent / total
     small = [line for line, values in shares.items() if max(values) < LEAST_SHARE]
     if small:
         shares[OTHERS] = [sum(values) for values in zip(*map(shares.pop, small), strict=True)]
-    return dict(sorted(shares.items(), key=lambda each: -sum(each[1])))
+    return dict(sorted(shares.items(), key=lambda each: -sum(each[1]))), slowdowns
 
 
 def record_lines(run: "Run", runner: "Runner", plan: Sequence[Workload], timeout_s: float) -> Iterator[str]:
@@ -89,7 +100,7 @@ def record_lines(run: "Run", runner: "Runner", plan: Sequence[Workload], timeout
             continue
         progress(f"{escape(function)}: sampling lines")
         try:
-            shares = line_shares(workload, function, timeout_s)
+            shares, slowdowns = line_shares(workload, function, timeout_s)
         except NoAnswer as error:
             yield f"{escape(function)}: lines were not sampled: {escape(str(error))}"
             continue
@@ -97,10 +108,12 @@ def record_lines(run: "Run", runner: "Runner", plan: Sequence[Workload], timeout
         for line, values in shares.items():
             for share in values:
                 case.metric(METRIC, share, unit="ratio", phase="steady", text=line.place)
+        for slowdown in slowdowns:
+            case.metric(SLOWED, slowdown, unit="ratio", phase="steady")
 
 
 class LineSampler:
-    """For a `with` block in the main thread: the time spent at each line, but while it pauses.
+    """A context for the main thread that samples the time spent at each line, but while it pauses.
 
     The timer runs on through a pause, and time since the sample before is carried on beyond it: so each moment that counts is as
     likely to be looked at, however short the stretches between pauses are.
@@ -112,6 +125,7 @@ class LineSampler:
         self._period_s = period_s
         self._running = self._counts = False
         self._carried = 0  # ns since the last sample, before the last pause
+        self._taken, self._taken_ns = 0, 0  # samples, and the processor time of them
         self._random = random.Random(0)
         self._owners: dict[str, str] = {}  # by file
 
@@ -134,20 +148,44 @@ class LineSampler:
         self._last = time.perf_counter_ns()
         self._counts = True
 
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[None]:
+        """A context in a pause, whose time counts."""
+        self.resume()
+        try:
+            yield
+        finally:
+            self.pause()
+
     def pause(self) -> None:
         """Time does not count from now on."""
         self._counts = False
         self._carried += time.perf_counter_ns() - self._last
 
-    def _arm(self) -> None:
-        signal.setitimer(signal.ITIMER_REAL, self._period_s * self._random.uniform(0.5, 1.5))
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """A context in a pause, in which no samples are taken. The next is as likely at any moment after it."""
+        self._running = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        yield
+        self._running = True
+        self._arm(self._random.uniform(0.0, 1.0))
+
+    def _arm(self, periods: float | None = None) -> None:
+        dear_s = self._taken_ns / 1e9 / self._taken / MOST_TAKEN if self._taken else 0.0
+        signal.setitimer(
+            signal.ITIMER_REAL,
+            max(self._period_s, dear_s) * (self._random.uniform(0.5, 1.5) if periods is None else max(periods, 1e-3)),
+        )
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
         if not self._running:  # a late signal must not start the timer again, which would end the process
             return
         if self._counts:
+            began = time.thread_time_ns()
             self._charge(frame, time.perf_counter_ns())
             self._last = time.perf_counter_ns()  # sampling is nobody's time
+            self._taken, self._taken_ns = self._taken + 1, self._taken_ns + time.thread_time_ns() - began
         self._arm()
 
     def _charge(self, frame: FrameType | None, now: int) -> None:
@@ -164,7 +202,7 @@ class LineSampler:
         self._carried = 0
 
     def _owner(self, file: str) -> str:
-        """Whose a file is: the user's, a library's, or bench's, as is what lies in no file."""
+        """The owner of a file: the user, a library, or bench, which owns also what lies in no file."""
         found = self._owners.get(file)
         if found is None:
             path = os.path.abspath(file)
@@ -175,33 +213,45 @@ class LineSampler:
 
 
 def _library_folders() -> Iterator[str]:
-    """Where Python and what was installed lie."""
+    """The folders of Python and of what was installed."""
     paths = sysconfig.get_paths()
     yield from (paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
     yield from site.getsitepackages()
     yield site.getusersitepackages()
 
 
-def sampled(call: Calls, seconds: float = SECONDS, period_s: float = PERIOD_S) -> list[tuple[SourceLine, int]]:
-    """The nanoseconds that calls of a function spend at each line, together at least `seconds`, most first."""
+def sampled(
+    call: Calls, seconds: float = SECONDS, period_s: float = PERIOD_S
+) -> tuple[list[tuple[SourceLine, int]], float | None]:
+    """The nanoseconds that calls of a function spend at each line, together at least `seconds`, most first.
+
+    Beside them the processor time of a call that is sampled / without, from stretches in turns; None where these were too few.
+    """
     import linecache
 
     call()  # shows how a call is run to its end, and fills Python's own caches
     loops, end = loops_for(call.timed(1)), time.perf_counter() + seconds
     watch = DisturbanceCounters()
+    taken: dict[bool, list[int]] = {True: [], False: []}  # processor times of stretches, by whether they were sampled
     with LineSampler(period_s) as sampler:
         sampler.pause()
-        while time.perf_counter() < end:  # samples as those that are timed: other threads get their turn between them
-            before = watch.read()
-            sampler.resume()
-            call.timed(loops)
-            sampler.pause()
+        for number in itertools.count(1):
+            if time.perf_counter() >= end:
+                break
+            is_sampled = number % UNSAMPLED_EVERY != 0
+            before = watch.read()  # samples as those that are timed: other threads get their turn between them
+            with sampler.counting() if is_sampled else sampler.stopped():
+                began = time.process_time_ns()
+                call.timed(loops)
+                taken[is_sampled].append(time.process_time_ns() - began)
             watch.since(before)
     spent = Counter[SourceLine]()
     for (file, function, line), spent_ns in sampler.spent.items():
         text = linecache.getline(file, line).strip() if file else ""
         spent[SourceLine(_shown(file), _EXPRESSION.sub("", function), line, text)] += spent_ns
-    return spent.most_common()
+    if min(map(len, taken.values())) < FEWEST or not (alone := statistics.median(taken[False])):
+        return spent.most_common(), None
+    return spent.most_common(), statistics.median(taken[True]) / alone
 
 
 def _shown(file: str) -> str:
@@ -211,14 +261,16 @@ def _shown(file: str) -> str:
 
 
 def main() -> None:
-    """In that process: answer the job on stdin with lines and the nanoseconds at each."""
+    """Answer, in that process, the job on stdin with what sampling slows, lines and the nanoseconds at each."""
 
-    def look(prepare: Callable[[], Calls]) -> Iterator[tuple[dict[str, Any], int]]:
+    def look(prepare: Callable[[], Calls]) -> Iterator[float | tuple[dict[str, Any], int] | None]:
         call = prepare()
         call()
         gc.collect()
         gc.freeze()  # as where it is timed
-        for line, spent in sampled(call):
+        lines, slowdown = sampled(call)
+        yield slowdown
+        for line, spent in lines:
             yield asdict(line), spent
 
     answer(look)

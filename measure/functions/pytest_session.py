@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from ...warehouse.console.numbers import change_of, duration, share
+from ...warehouse.console.numbers import change_of, duration, percent, share
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
 from ..recorded_options import options_of_words
@@ -139,7 +139,7 @@ class Measurements:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
-        """When all tests have run, end the run, and fail those that are slower than they were."""
+        """End the run when all tests have run, and fail those that are slower than they were."""
         try:
             result = yield
         except BaseException as error:
@@ -198,8 +198,8 @@ class Measurements:
         terminalreporter.section("bench")
         width = max(map(len, self._cases), default=0)
         for name, (_, case, measured) in self._cases.items():
-            precise = f"±{measured.precision:.1%}" if math.isfinite(measured.precision) else ""
-            line = f"{name:{width}}  {duration(statistics.median(measured.times)):>8}  {precise:>6}"
+            precise = f"±{percent(measured.precision, 1)}" if math.isfinite(measured.precision) else ""
+            line = f"{name:{width}}  {duration(statistics.median(measured.times)):>8}  {precise:>8}"
             if case.case_id in self._judged:
                 line += f"  {self._judged[case.case_id][1]}"
             terminalreporter.write_line(line)

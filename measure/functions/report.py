@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import counted, duration, size, speed_of, time_with_doubt
+from ...warehouse.console.numbers import counted, duration, percent, size, speed_of, time_with_doubt
 from ...warehouse.console.tables import escape
 from ..engine.estimate import Estimate, combined, contradiction, doubt, process_estimate
 from ..engine.sampling import WIDEST_PRINTED_PRECISION, busy
@@ -16,9 +16,9 @@ from ..engine.sampling import WIDEST_PRINTED_PRECISION, busy
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-SPARE = ("slowest", "fastest", "processes", "memory")  # headings that may go where there is no room
-HEADINGS = ("function", "arguments", "time", "fastest", "slowest", "memory", "processes", "speed", "status")
-COLUMNS = (
+FUNCTION_SPARE = ("slowest", "fastest", "processes", "memory")  # headings that may go where there is no room
+FUNCTION_HEADINGS = ("function", "arguments", "time", "fastest", "slowest", "memory", "processes", "speed", "status")
+FUNCTION_COLUMNS = (
     "name", "function", "parameters", "status", "reason", "median_ns", "min_ns", "max_ns", "peak_growth_bytes", "samples",
     "processes", "time_ns", "time_low_ns", "time_high_ns", "disturbed", "ratio", "low", "high", "blocks",
 )  # fmt: skip
@@ -69,7 +69,7 @@ class FunctionResult:
 
     @property
     def disturbed(self) -> list[bool]:
-        """Which samples were disturbed."""
+        """The samples that were disturbed."""
         return [disturbed for _, disturbed in self.blocks.values()]
 
     @property
@@ -78,7 +78,7 @@ class FunctionResult:
         return contradiction(self.against, self.reference, self.time) if self.against and self.reference else None
 
     def cells(self) -> tuple[str, ...]:
-        """The row of HEADINGS."""
+        """The row of FUNCTION_HEADINGS."""
         times = self._times()
         found = self.against
         return (
@@ -89,7 +89,7 @@ class FunctionResult:
         )  # fmt: skip
 
     def values(self) -> tuple[Any, ...]:
-        """The row of COLUMNS."""
+        """The row of FUNCTION_COLUMNS."""
         times, found = self._times(), self.against
         shown = (statistics.median(times), min(times), max(times)) if times else (None,) * 3
         disturbed = statistics.fmean(self.disturbed) if times else None
@@ -120,7 +120,7 @@ class FunctionResult:
         if found.precision > precision:
             cure = f"processes differ: measure in more than {found.processes} with --processes"
             cure = cure if found.scattered else f"measure longer with a larger {limit}"
-            yield f"{title}: ±{found.precision:.1%} where {precision:.1%} was asked: {cure}"
+            yield f"{title}: ±{percent(found.precision, 1)} where {percent(precision, 1)} was asked: {cure}"
         if found.processes == 1:
             yield f"{title}: measured in one process: differences between processes are not in the interval"
 

@@ -51,7 +51,7 @@ class Note:
     transient: int
 
     def cells(self) -> tuple[str, str, str, str]:
-        """As text; empty where nothing changed."""
+        """The cells as text; empty where nothing changed."""
         moved = f"{'+' if self.growth > 0 else '−'}{size(abs(self.growth))}" if self.growth else ""
         return str(self.hits), moved, size(self.peak), size(self.transient) if self.transient else ""
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
-from ..system.host_memory import PAGE, error_bound_bytes
+from ..system.host_memory import PAGE_BYTES, error_bound_bytes
 from .ledger import MemoryKind, Read
 
 CLEAR_REFS = "/proc/self/clear_refs"
@@ -27,7 +27,7 @@ def host(clear_refs: str = CLEAR_REFS) -> tuple[MemoryKind, Read]:
         file = os.open(clear_refs, os.O_WRONLY | os.O_CLOEXEC)
         os.write(file, b"5")
     except OSError:
-        return MemoryKind("rss_sampled", unit_bytes=PAGE), _resident()
+        return MemoryKind("rss_sampled", unit_bytes=PAGE_BYTES), _resident()
     # The names are bound here because looking them up costs a tenth of what is left.
     usage, write, of_thread = resource.getrusage, os.write, resource.RUSAGE_THREAD
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...warehouse.console.numbers import size
+from ...warehouse.console.numbers import amount, size
 from ...warehouse.console.tables import escape
 from ...warehouse.database import Warehouse
 from .annotate import Note
@@ -151,8 +151,8 @@ def step_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[A
         of = dict(zip(STEP_COLUMNS, row, strict=True))
         since = (of["recorded_at"] - rows[0][STEP_COLUMNS.index("recorded_at")]).total_seconds()
         found.append(
-            (of["step"], f"{since:.3f} s", named(of["source"], of["device_index"]), of["place"], change(of["change_bytes"]),
-             size(of["size_bytes"]))
+            (of["step"], amount(since * 1e9, "ns"), named(of["source"], of["device_index"]), of["place"],
+             change(of["change_bytes"]), size(of["size_bytes"]))
         )  # fmt: skip
     return ["step", "time", "memory", "after line", "change", "in use"], found
 

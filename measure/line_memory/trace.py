@@ -24,12 +24,12 @@ from .meters import gpus, host
 OWN = str(Path(__file__).parents[2]) + os.sep
 TRACER = str(Path(__file__).parent) + os.sep
 INSTALLED = ("site-packages", "dist-packages")
-EVENTS = ("line", "call")
+TRACED_EVENTS = ("line", "call")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which code to follow: modules by name (`pkg` covers `pkg.sub`, `*` all), else what lies in `folders`.
+    """The code to follow: modules by name (`pkg` covers `pkg.sub`, `*` all), else what lies in `folders`.
 
     With `events` "call" a function is one line, that of its definition; `gpus` are the devices to watch, None for all.
     """
@@ -42,7 +42,7 @@ class Scope:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> "Scope":
-        """From JSON, which has lists for tuples."""
+        """Read a scope from JSON, which has lists for tuples."""
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
         }
@@ -187,7 +187,7 @@ class LineTrace:
 
 
 class _SetTrace:
-    """By `sys.settrace`."""
+    """Tracing by `sys.settrace`."""
 
     def __init__(self, trace: LineTrace) -> None:
         self._trace = trace
@@ -246,7 +246,7 @@ class _SetTrace:
 
 
 class _Monitoring:
-    """By `sys.monitoring`: a function's first start decides whether it is followed."""
+    """Tracing by `sys.monitoring`: a function's first start decides whether it is followed."""
 
     def __init__(self, trace: LineTrace) -> None:
         self._trace = trace

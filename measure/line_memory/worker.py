@@ -50,7 +50,7 @@ class TraceJob:
     scope: Scope
 
     def text(self) -> str:
-        """As a command-line argument."""
+        """The request as a command-line argument."""
         return json.dumps(asdict(self))
 
     @classmethod

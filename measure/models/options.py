@@ -1,6 +1,6 @@
 """Options of `bench measure models`: what to measure, how, which part of it; each is a key of plan files, too.
 
-A name in AXES may stand in every product of a plan file; one in HERE only on the command line.
+A name in PRODUCT_AXES may stand in every product of a plan file; one in HERE only on the command line.
 """
 
 import re
@@ -11,19 +11,20 @@ from typing import Any
 
 import click
 
+from ...warehouse.console.numbers import share_text
 from ...warehouse.console.options import Values, option_words, share_option, spell_option
 from ...warehouse.errors import BenchError
 from ..engine.workload import AUTO, BASELINE, DTYPES, FOR_ACCURACY, MODES, Workload
 from ..line_memory.options import scope_options
-from ..options import SECONDS, run_options
+from ..options import SECONDS, AxisOption, run_options
 from ..pytorch.settings import knob_options
 from ..recorded_options import spelled
 from ..revisions.options import revisions_option, rounds_option, with_option
 from ..system.machine_lock import lock_option
-from .report import STATISTICS
+from .report import SHOWN_STATISTICS
 from .selection import fleet_name, part_of, pattern
 
-AXES = (
+PRODUCT_AXES = (
     "suites", "models", "backends", "modes", "batch_sizes", "batch_size_file", "sequence_lengths", "dtypes",
     "devices",
 )  # fmt: skip
@@ -39,7 +40,7 @@ _CLASS = re.compile(r"(?<=[^\\]),(?=class:)")
 Decorator = Callable[[Any], Any]
 
 
-class Suites(Values):
+class Suites(AxisOption):
     """Values separated by commas, except the comma in `path:FILE,class:NAME`."""
 
     def parts(self, texts: Iterable[Any]) -> list[str]:
@@ -84,25 +85,25 @@ def _stack(*options: Decorator) -> Decorator:
 _COUNT = click.IntRange(min=1)
 
 axis_options = _stack(
-    click.option("--suites", cls=Suites, default=["builtin"],
+    click.option("--suites", cls=Suites, column="suite", default=["builtin"],
                  help="Sets of models, or path:FILE,class:NAME. [default: builtin]"),
-    click.option("--models", cls=Values, help="Models of the suites; all if left out."),
-    click.option("--model-config", "model_configs", cls=Values, metavar="FILE.json…",
+    click.option("--models", cls=AxisOption, column="name", help="Models of the suites; all if left out."),
+    click.option("--model-config", "model_configs", cls=AxisOption, column="suite", metavar="FILE.json…",
                  help="Configurations of transformers: a model of random weights each; as --suites path:FILE.json."),
-    click.option("--backends", cls=Values, default=[BASELINE, "inductor"],
+    click.option("--backends", cls=AxisOption, column="backend", default=[BASELINE, "inductor"],
                  help="Backends; eager, the baseline, is always included. [default: eager inductor]"),
-    click.option("--modes", cls=Values, value_type=click.Choice(MODES), default=["inference"],
+    click.option("--modes", cls=AxisOption, column="mode", value_type=click.Choice(MODES), default=["inference"],
                  help="inference, training. [default: inference]"),
-    click.option("--batch-sizes", cls=Values, value_type=click.types.FuncParamType(batch_size),
+    click.option("--batch-sizes", cls=AxisOption, column="batch_size", value_type=click.types.FuncParamType(batch_size),
                  help="Batch sizes; auto is the largest of 1024, 512 … that fits; accuracy is the size at which PyTorch's"
                       " benchmarks check accuracy. Each model's own if left out."),
     click.option("--batch-size-file", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
                  help="Batch sizes by model: lines of NAME,SIZE; other models keep theirs."),
-    click.option("--sequence-lengths", cls=Values, value_type=_COUNT,
+    click.option("--sequence-lengths", cls=AxisOption, column="sequence_length", value_type=_COUNT,
                  help="Sequence lengths, for models that have them."),
-    click.option("--dtypes", cls=Values, value_type=click.Choice(DTYPES), default=["float32"],
+    click.option("--dtypes", cls=AxisOption, column="dtype", value_type=click.Choice(DTYPES), default=["float32"],
                  help=f"{', '.join(DTYPES)}. [default: float32]"),
-    click.option("--devices", cls=Values, value_type=click.types.FuncParamType(device_name), default=["cpu"],
+    click.option("--devices", cls=AxisOption, column="device", value_type=click.types.FuncParamType(device_name), default=["cpu"],
                  help="cpu, cuda, cuda:N. [default: cpu]"),
 )  # fmt: skip
 
@@ -113,7 +114,7 @@ setting_options = _stack(
                  help="Most time to sample a workload. [default: 20]"),
     click.option("--repeat", type=_COUNT, help="Take exactly this many samples of each case instead."),
     click.option("--quick", is_flag=True,
-                 help=f"Precision {QUICK_PRECISION:.0%} and a budget of {QUICK_BUDGET_S:g} s, unless given."),
+                 help=f"Precision {share_text(QUICK_PRECISION)} and a budget of {QUICK_BUDGET_S:g} s, unless given."),
     click.option("--fast", is_flag=True, help="Leave out models that are known to take long."),
     click.option("--no-skip", is_flag=True, help="Run what a suite skips, too, unless something is not installed."),
     click.option("--timeout", "timeout_s", type=SECONDS, default=2000.0, show_default=True, metavar="SECONDS",
@@ -165,7 +166,7 @@ selection_options = _stack(
     rounds_option,
     click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Append what is printed to this file, too."),
-    click.option("--statistic", type=click.Choice(STATISTICS), default=STATISTICS[0], show_default=True,
+    click.option("--statistic", type=click.Choice(SHOWN_STATISTICS), default=SHOWN_STATISTICS[0], show_default=True,
                  help="What the table shows of a case's samples; speedups are estimated over blocks in any case."),
     click.option("--print", "print_only", is_flag=True, help="Print the cases and run nothing."),
     click.option("--print-commands", is_flag=True, help="Print a command for each workload and run nothing."),
@@ -183,7 +184,7 @@ def command_for(workload: Workload, settings: Mapping[str, Any], parameters: Ite
     }  # fmt: skip
     words = ["bench", "measure", "models"]
     for parameter in parameters:
-        if parameter.name in AXES:
+        if parameter.name in PRODUCT_AXES:
             words += spell_option(parameter.opts[-1], axes[parameter.name])
         else:
             each = spelled(parameter, settings.get(parameter.name or ""))

@@ -23,7 +23,7 @@ import click
 
 from ...warehouse.console.options import Values
 from ...warehouse.errors import BenchError, UnknownName
-from .options import AXES, HERE
+from .options import HERE, PRODUCT_AXES
 
 PRODUCT = "product"
 
@@ -56,7 +56,7 @@ def read(path: str, ctx: click.Context) -> PlanFile:
     options = {
         parameter.opts[-1].lstrip("-"): parameter for parameter in ctx.command.params if parameter.name not in HERE
     }
-    axes = {key: parameter for key, parameter in options.items() if parameter.name in AXES}
+    axes = {key: parameter for key, parameter in options.items() if parameter.name in PRODUCT_AXES}
     shared = _values(found, options, ctx, path, also=[PRODUCT])
     places = {f"{path}, [[{PRODUCT}]] {number}": product for number, product in enumerate(products, 1)} or {path: {}}
     return PlanFile(

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from ...warehouse.environment import declare
 from ...warehouse.errors import BenchError, UnknownName
 from ..engine import launcher
-from ..engine.workload import BASELINE, PARAMETERS, Settings, Workload
+from ..engine.workload import BASELINE, SETTING_AXES, Settings, Workload
 from ..line_memory.options import choice
 from ..options import talk
 from ..pytorch import registry as known_backends
@@ -20,7 +20,7 @@ from ..suites.huggingface import ARCHITECTURES
 from ..suites.model import Model
 from ..suites.registry import models_of
 from . import batch_size_file, plan_file
-from .options import AXES, HERE, QUICK_BUDGET_S, QUICK_PRECISION
+from .options import HERE, PRODUCT_AXES, QUICK_BUDGET_S, QUICK_PRECISION
 from .product import merged, product
 from .selection import select
 
@@ -50,7 +50,7 @@ def plan_request(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
     values = {name: value for name, value in options.items() if name not in HERE}
     values |= {name: value for name, value in file.shared.items() if name not in given}
     values["ranks"] = _ranks(values)
-    parameters = {name: values[name] for name in PARAMETERS if turned(name, values[name])}
+    parameters = {name: values[name] for name in SETTING_AXES if turned(name, values[name])}
     check_ddp(values["distributed"], values["optimize_ddp"], values["compiled_autograd"])
     launcher.words(values["launcher"])
     check_validation(values["translation_validation"])
@@ -66,7 +66,9 @@ def plan_request(ctx: click.Context, options: Mapping[str, Any]) -> PlanRequest:
     plan = select(plan, **{name: options[name] for name in ("only", "keep", "leave", "leave_exactly")})
     if options["part"]:
         plan = options["part"].of(plan)
-    return PlanRequest(plan, _settings(values), {name: value for name, value in values.items() if name not in AXES})
+    return PlanRequest(
+        plan, _settings(values), {name: value for name, value in values.items() if name not in PRODUCT_AXES}
+    )
 
 
 def _ranks(values: Mapping[str, Any]) -> int | None:
@@ -110,7 +112,7 @@ def _product(place: str, axes: Mapping[str, Any], parameters: Mapping[str, Any])
         raise BenchError(f"{place}: {error}") if place else error from None
     _check_sizes(place, axes, chosen)
     declare(package for _, models in chosen for model in models.values() for package in model.packages)
-    rest = {name: axes[name] for name in AXES if name not in ("suites", "models", "batch_size_file")}
+    rest = {name: axes[name] for name in PRODUCT_AXES if name not in ("suites", "models", "batch_size_file")}
     rest |= {
         "fast": axes["fast"],
         "no_skip": axes["no_skip"],

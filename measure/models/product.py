@@ -9,7 +9,7 @@ from typing import Any
 from ...warehouse.errors import BenchError
 from ..engine.workload import BASELINE, FOR_ACCURACY, Workload
 from ..pytorch.settings import USUAL_OPTIMIZER
-from ..suites.model import ACCURACY, FAST, Model
+from ..suites.model import FAST, TIMED_ONLY, Model
 from ..suites.registry import label
 
 
@@ -79,7 +79,7 @@ def product(
                 unchecked = {
                     side: reason
                     for side in sides
-                    if (reason := model.skipped(*axes, side, ACCURACY, all_else=not no_skip)) is not None
+                    if (reason := model.skipped(*axes, side, TIMED_ONLY, all_else=not no_skip)) is not None
                 }
                 tolerances = {
                     side: own

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...warehouse.console.numbers import counted, duration, memory, ratio, time_with_doubt
+from ...warehouse.console.numbers import counted, duration, memory, percent, ratio, time_with_doubt
 from ..engine.estimate import Estimate, contradiction, doubt
 from ..engine.workload import BASELINE, NOT_FAILURES
 from ..options import Table, talk, write
@@ -16,7 +16,7 @@ from ..options import Table, talk, write
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-STATISTICS = ("median", "min", "mean")  # of a case's samples, the usual one first
+SHOWN_STATISTICS = ("median", "min", "mean")  # of a case's samples, the usual one first
 FAILURES = ("failed", "status", "phase", "reason")
 
 # The cases of the run, and of other runs those that belong to the plan and that the run has not.
@@ -131,7 +131,7 @@ class CaseResult:
             return self.minimum_ns, None, None
         return self.median_ns, self.median_low_ns, self.median_high_ns
 
-    def cells(self, statistic: str = STATISTICS[0]) -> tuple[str | int | None, ...]:
+    def cells(self, statistic: str = SHOWN_STATISTICS[0]) -> tuple[str | int | None, ...]:
         """The row of the table; a case with a wrong output has no speedup."""
         gained = None if self.failed else ratio(self.speedup, self.low, self.high, self.blocks, self.p)
         return (
@@ -153,7 +153,7 @@ class CaseResult:
 
 
 BEFORE, AFTER = ("model", "mode", "batch", "length", "backend"), ("speedup", "compile", "memory (+step)", "status")
-COLUMNS = tuple(field.name for field in fields(CaseResult))
+MODEL_COLUMNS = tuple(field.name for field in fields(CaseResult))
 
 
 def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | None = None) -> list[CaseResult]:
@@ -185,7 +185,7 @@ def noise_floor(warehouse: "Warehouse", run_id: str) -> str | None:
     if not rows:
         return None
     ((floor, when),) = rows
-    return f"the noise floor of {what} was {floor:.2%} at {when:%F %H:%M} UTC (bench doctor)"
+    return f"the noise floor of {what} was {percent(floor, 2)} at {when:%F %H:%M} UTC (bench doctor)"
 
 
 def compiler_start(warehouse: "Warehouse", run_id: str) -> str | None:
@@ -199,20 +199,20 @@ def compiler_start(warehouse: "Warehouse", run_id: str) -> str | None:
     return f"compilers took {duration(total_ns)} to start, {counted(processes, 'time')}: no time above has it"
 
 
-def show(found: Sequence[CaseResult], fmt: str, statistic: str = STATISTICS[0], side: str = "revision") -> None:
+def show(found: Sequence[CaseResult], fmt: str, statistic: str = SHOWN_STATISTICS[0], side: str = "revision") -> None:
     """Write a row for each case, for people also a row for each failure, and notes to stderr.
 
     `statistic` is what people see of the samples; programs get all. `side` heads the sides, where there are several.
     """
     headings = (*BEFORE, statistic, *AFTER)
-    exact = ([getattr(result, name) for name in COLUMNS] for result in found)
+    exact = ([getattr(result, name) for name in MODEL_COLUMNS] for result in found)
     shown: Table = headings, [result.cells(statistic) for result in found]
     if any(result.revision for result in found):
         shown = (side, *headings), [(result.revision, *result.cells(statistic)) for result in found]
     write(
         fmt,
         shown=shown,
-        exact=(COLUMNS, exact),
+        exact=(MODEL_COLUMNS, exact),
         shared=("mode", "batch", "length"),
         spare=("compile", "memory (+step)"),
     )

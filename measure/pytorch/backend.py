@@ -46,7 +46,7 @@ class Backend:
     graphs: bool = False
 
     def unavailable(self, device: str, mode: str) -> str | None:
-        """Why this backend cannot run a workload; None if it can."""
+        """The reason for which this backend cannot run a workload; None if it can."""
         if mode == "training" and not self.training:
             return f"{self.name} is for inference only"
         for package, cure in (self.needs or {}).items():

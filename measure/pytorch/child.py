@@ -42,7 +42,7 @@ def begin(module: str, job: Job) -> Callable[[], tuple[list[Answer], str]]:
 
 
 def answer(ask: Callable[[Job], Iterator[Answer]]) -> None:
-    """In that process: answer the job on stdin."""
+    """Answer, in that process, the job on stdin."""
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for found in ask(Job.from_dict(json.loads(sys.stdin.readline()))):

@@ -20,7 +20,7 @@ FILES = (".cpp", ".so", ".h", ".gch")
 
 @contextlib.contextmanager
 def shared(probes: Path) -> Iterator[None]:
-    """For a `with` block in which the compiler starts with the empty folder `probes`: give what is kept, and keep what is new."""
+    """A context in which the compiler starts with the empty folder `probes`: what is kept is given, what is new is kept."""
     places = dict(_places(probes))
     for kept, own in places.items():
         _link(_files(kept), own)
@@ -31,7 +31,7 @@ def shared(probes: Path) -> Iterator[None]:
 
 
 def _places(probes: Path) -> Iterator[tuple[Path, Path]]:
-    """Where files are kept and where the compiler looks for them; nothing where this torch has no such places."""
+    """The places where files are kept and where the compiler looks for them; none where this torch has no such places."""
     import torch
     from torch._inductor import codecache
 

@@ -139,5 +139,5 @@ def shortened(reason: str) -> str:
 
 
 def stack(frames: list[Any]) -> str:
-    """Where in the user's code it happened, the innermost last: `file.py:12 in forward`, a line for each frame."""
+    """The places in the user's code where it happened, the innermost last: `file.py:12 in forward`, a line for each frame."""
     return "\n".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)

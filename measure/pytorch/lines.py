@@ -34,7 +34,7 @@ def trace_lines(job: Job, run: Run, case: Case) -> str | None:
 
 
 def prepared(text: str) -> tuple[Callable[[], None], tuple[str, ...]]:
-    """In that process: what takes the steps, and the modules that they are of."""
+    """The objects, in that process, that take the steps, and the modules that these are of."""
     job = Job.from_dict(json.loads(text))
     program = resolve(job.program)(job.workload, job.settings, alone=True)
     call = program.prepare(job.workload.baseline)

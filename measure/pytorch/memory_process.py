@@ -49,7 +49,7 @@ def measure(workload: Workload, settings: Settings, backend: str) -> Measured:
 
 
 def _measured(job: Job) -> Iterator[Answer]:
-    """In that process: the one answer."""
+    """The one answer, in that process."""
     try:
         program = resolve(job.program)(job.workload, job.settings, alone=True)
         call = program.prepare(job.workload.backends[0])

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ...query.why.allocations import LIVE_AT_PEAK, peaks
 from ..engine.program import KERNEL_TIME, Fact
 
 KERNEL = "kernel:"  # and its name: its time in one call
@@ -62,7 +63,10 @@ def kernel_times(events: Iterable[Any]) -> list[Fact]:
 
 
 def memory_snapshot(torch: Any, call: Callable[[], Any], path: Path, device: str) -> list[Fact]:
-    """Record every allocation of one call; torch does that on GPUs only, so a CPU gets the reason in place of a file."""
+    """Record every allocation of one call; torch does that on GPUs only, so a CPU gets the reason in place of a file.
+
+    Beside the file the memory of each call path that lived when the allocator held most, for `bench why`.
+    """
     if not device.startswith("cuda"):
         return [Fact("memory_snapshot", None, text="torch takes snapshots of a GPU's memory only")]
     memory = torch.cuda.memory
@@ -71,9 +75,15 @@ def memory_snapshot(torch: Any, call: Callable[[], Any], path: Path, device: str
         call()
         torch.cuda.synchronize()
         memory._dump_snapshot(str(path))
+        snapshot = memory._snapshot()
     finally:
         memory._record_memory_history(enabled=None)
-    return [_file("memory_snapshot", path)]
+    index = int(device.partition(":")[2] or 0)
+    live = dict(peaks(snapshot)).get(index, Counter())
+    return [
+        _file("memory_snapshot", path),
+        *(Fact(LIVE_AT_PEAK, size, "bytes", text=path.place) for path, size in live.items()),
+    ]
 
 
 def _file(name: str, path: Path) -> Fact:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...warehouse.console.numbers import size
 from ..engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, Measured, ModelFailed, status_of
 from ..engine.workload import BASELINE, Settings, Workload
 from ..system.devices import Device, device
@@ -98,7 +99,7 @@ class TorchProgram:
             return None, f"by cosine, as {self._workload.no_reference}"
         needed = REFERENCE_SIZE * model.size_bytes
         if needed > self.device.free_bytes():
-            return None, f"by cosine, as float64 needs {needed / 2**30:.1f} GiB"
+            return None, f"by cosine, as float64 needs {size(needed)}"
         workload = self._workload
         enter(REFERENCE)
         try:
@@ -128,7 +129,7 @@ class TorchProgram:
         return random.getstate(), *(state.numpy().tobytes() for state in (torch.get_rng_state(), *devices))
 
     def missing(self, backend: str) -> str | None:
-        """Why that backend cannot run here, with the cure; None if it can."""
+        """The reason for which that backend cannot run here, with the cure; None if it can."""
         return self.device.missing() or registry.backend(backend).unavailable(
             self._workload.device, self._workload.mode
         )
@@ -354,7 +355,7 @@ class TorchProgram:
 
     @property
     def weight_bytes(self) -> int:
-        """Of the model's parameters and buffers."""
+        """The size of the model's parameters and buffers."""
         return self._model.size_bytes
 
     def settle(self) -> None:

@@ -26,7 +26,7 @@ class PreparedModel:
     kwargs: Mapping[str, Any]
 
     def cast(self, device: str, dtype: Any | None) -> "PreparedModel":
-        """On a device; numbers with a point in `dtype`, unless it is None."""
+        """The model on a device; floating-point numbers in `dtype`, unless it is None."""
         import torch
         from torch.utils._pytree import tree_map_only
 
@@ -38,12 +38,12 @@ class PreparedModel:
         return PreparedModel(self.module.to(device, dtype) if dtype else self.module.to(device), args, kwargs)
 
     def copied(self) -> "PreparedModel":
-        """With weights of its own."""
+        """A copy with weights of its own."""
         return replace(self, module=copy.deepcopy(self.module))
 
     @property
     def size_bytes(self) -> int:
-        """Of parameters and buffers; of shards those that are here."""
+        """The size of parameters and buffers; with shards, of those held here."""
         return sum(_local(x).nbytes for x in self.weights())
 
     def weights(self) -> Iterator[Any]:
@@ -166,12 +166,12 @@ class TrainingStep:
 
     @property
     def gradient_bytes(self) -> int:
-        """Of the gradients that the last step left."""
+        """The size of the gradients that the last step left."""
         return sum(_local(p.grad).nbytes for p in self.module.parameters() if p.grad is not None)
 
     @property
     def optimizer_bytes(self) -> int:
-        """Of the optimizer's state."""
+        """The size of the optimizer's state."""
         import torch
         from torch.utils._pytree import tree_leaves
 
@@ -179,12 +179,12 @@ class TrainingStep:
 
     @property
     def held_bytes(self) -> int:
-        """Of both, and of the weights: what is there between two steps."""
+        """The size of weights, gradients and optimizer state: all that is held between two steps."""
         return PreparedModel(self.module, (), {}).size_bytes + self.gradient_bytes + self.optimizer_bytes
 
 
 def _local(tensor: Any) -> Any:
-    """Of a tensor in shards the one that is here."""
+    """The local shard of a tensor; the tensor itself if it has none."""
     return getattr(tensor, "to_local", lambda: tensor)()
 
 

@@ -1,4 +1,4 @@
-"""Where the time of a step goes: operators of torch on a CPU, kernels of a GPU, in passes of their own with torch's profiler.
+"""The parts of a step's time: operators of torch on a CPU, kernels of a GPU, in passes of their own with torch's profiler.
 
 The profiler slows a step, so a pass records shares of its own time; `bench why` scales them to the time measured without it. As
 many steps without it precede a pass, whose time says how much it slows them, whatever else the machine does meanwhile.
@@ -90,7 +90,7 @@ def undisturbed(passes: Sequence[Pass]) -> list[Pass]:
 
 
 def slowdowns(passes: Sequence[Pass]) -> list[Fact]:
-    """How much the profiler slows a step: the fastest with it against the fastest without it, which may be of another pass.
+    """The factor by which the profiler slows a step: the fastest with it by the fastest without it, maybe of another pass.
 
     Within a pass other work of the machine may disturb the steps without the profiler alone.
     """

@@ -32,7 +32,7 @@ def warm_calls(job: Job, backends: Iterable[str]) -> list[WarmCall]:
 
 
 def _called(job: Job) -> Iterator[Answer]:
-    """In that process: an answer for each backend."""
+    """An answer, in that process, for each backend."""
     for backend in job.workload.backends:
         call: dict[str, Any] = {"backend": backend, "first_ns": None, "counters": {}, "reason": None}
         try:

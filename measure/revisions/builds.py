@@ -134,7 +134,7 @@ def _built(builds: Builds, name: str, commit: str) -> Worktree:
 
 
 def cache() -> Path:
-    """Where worktrees lie: below $XDG_CACHE_HOME, else ~/.cache."""
+    """The folder of worktrees: below $XDG_CACHE_HOME, else ~/.cache."""
     return cache_folder("builds")
 
 

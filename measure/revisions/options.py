@@ -91,7 +91,7 @@ def config_of(config: str | None, revision: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RevisionsRequest:
-    """Which sides, how often, how each is built, and how its runs are called and written."""
+    """The sides to measure, how often, how each is built, and how its runs are called and written."""
 
     suite: str
     sides: Sides

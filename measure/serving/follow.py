@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ...warehouse.console.numbers import duration
 from ...warehouse.events import Instant, Metric, Reject, ScheduleChunk
 from ...warehouse.forward_pass import BadPass, ForwardPass, HeartbeatCount, PassCounters, read_pass
 from ...warehouse.recorder import Run
@@ -38,7 +39,7 @@ class LiveFigures:
             self.steps.popleft()
         tokens = sum(count for _, count, _ in self.steps) / WINDOW_SECONDS
         times = [ms for *_, ms in self.steps if ms is not None]
-        step = f"{sum(times) / len(times):.1f} ms" if times else "–"
+        step = duration(1e6 * sum(times) / len(times) if times else None)
         return (
             f"{tokens:,.0f} tokens/s   step {step}   queue {sum(self.waiting.values()):,}   "
             f"KV {sum(self.context.values()):,} tokens"

@@ -38,7 +38,7 @@ class StreamRecord:
 
 
 class Stream(Protocol):
-    """Where records come from."""
+    """The source of records."""
 
     name: str
 
@@ -285,7 +285,7 @@ class GrowingFile:
         return block
 
     def _unpack(self) -> bytes:
-        """At most so many bytes of what is packed; a line of them is not longer, however much it was compressed."""
+        """Unpack so many bytes at most; a line of them is not longer, however much it was compressed."""
         while self._packed:
             assert self._unpacker is not None
             block = self._unpacker.decompress(self._packed, BLOCK_BYTES)

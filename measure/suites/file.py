@@ -56,7 +56,7 @@ def models_in(suite: str) -> dict[str, Model]:
 
 
 def _model(path: Path, name: str, method: ast.FunctionDef | None) -> Model:
-    """With the sizes of its method; one that inherits it from another file takes none that could be known here."""
+    """The model, with the sizes of its method; one inherited from another file has none that could be known here."""
     sizes = _defaults(method) if method else {}
     return Model(f"{path}:{name}", sizes.get("batch_size"), sizes.get("sequence_length"))
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from ...warehouse.errors import BenchError
 
-ACCURACY = "accuracy"  # a word of skips: not to be judged, only timed
+TIMED_ONLY = "accuracy"  # a word of skips: not to be judged, only timed
 ABSENT = "absent"  # the condition of a skip that nothing lifts: what the model needs is not installed
 FAST = "fast"  # a word of skips: left out by --fast, as it takes long
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Where a model is, and the sizes to run it at when none are asked for.
+    """The place of a model, and the sizes to run it at when none are asked for.
 
     `target` is what `loading.build` makes a model of. `batch_size` and `sequence_length` are None for a model that has
     no such axis, and 0 where only the model knows its own. `skips` says where not to run it, and why: condition ->
@@ -37,7 +37,7 @@ class Model:
     packages: tuple[str, ...] = ()
 
     def skipped(self, *axes: str, all_else: bool = True) -> str | None:
-        """Why a case of these axes is not run; None if it is. Without `all_else` only what is not installed counts."""
+        """The reason not to run a case of these axes; None to run it. Without `all_else` only what is not installed counts."""
         if ABSENT in self.skips or not all_else:
             return self.skips.get(ABSENT)
         return next((reason for condition, reason in self.skips.items() if set(condition.split()) <= set(axes)), None)

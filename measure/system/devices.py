@@ -39,14 +39,14 @@ class Device:
         self.memory = HostMemory()
 
     def missing(self) -> str | None:
-        """Why this device cannot be measured here, with the cure; None if it can."""
+        """The reason for which this device cannot be measured here, with the cure; None if it can."""
         return "a GPU's L2 cache can be flushed, not a CPU's. Measure without --flush-l2" if self._flush_l2 else None
 
     def use(self) -> None:
         """Have what names no index run there."""
 
     def lost(self) -> str | None:
-        """Why this process can run nothing there any more; None if it can."""
+        """The reason for which this process can run nothing there any more; None if it can."""
         return None
 
     def description(self) -> dict[str, str]:
@@ -107,7 +107,7 @@ class Cuda(Device):
         self._events: list[tuple[Any, Any]] = []  # made once: to make one costs as much as a short call
 
     def missing(self) -> str | None:
-        """Why this device cannot be measured here."""
+        """The reason for which this device cannot be measured here."""
         count = self._cuda.device_count() if self._cuda.is_available() else 0
         if count == 0:
             return "torch sees no CUDA device. Check nvidia-smi, and that torch is a CUDA build (torch.version.cuda)"
@@ -126,7 +126,7 @@ class Cuda(Device):
             self._cuda.set_device(self._index)
 
     def lost(self) -> str | None:
-        """Why nothing runs any more: an illegal access or a failed assertion of a kernel ends the context of the process."""
+        """The reason for which nothing runs any more: an illegal access or a failed assertion in a kernel ends the context."""
         try:
             self._cuda.synchronize(self._index)
         except Exception as error:  # torch has a class for some of them, by version
@@ -187,7 +187,7 @@ class Cuda(Device):
         return replace(reading, duration_ns=device_ns, loops=loops, device_ns=device_ns)
 
     def _pairs(self, count: int) -> list[tuple[Any, Any]]:
-        """So many pairs of events, which belong to the current device."""
+        """Pairs of events, so many, which belong to the current device."""
         while len(self._events) < count:
             start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
             self._events.append((start, end))
@@ -204,7 +204,7 @@ class Cuda(Device):
         return replace(reading, gauges=gauges, disturbance={**reading.disturbance, "throttled": slowed})
 
     def description(self) -> dict[str, str]:
-        """Which GPU it is, wherever its number stands, and how torch computes on it."""
+        """The GPU by its identity, wherever its number stands, and how torch computes on it."""
         backends = self._torch.backends
         found = {
             "gpu_uuid": f"GPU-{getattr(self._properties, 'uuid', '')}", "gpu_name": self._properties.name,

@@ -24,7 +24,7 @@ class EnergyReading:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """When the counter was seen to move: its value in mJ, the time in s, and the calls until then."""
+    """A moment at which the counter was seen to move: its value in mJ, the time in s, and the calls until then."""
 
     mj: int
     at_s: float

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SAMPLE_SECONDS = 0.001
 COUNTERS = 3
 
@@ -107,7 +107,7 @@ def error_bound_bytes() -> int:
     Resident memory is the sum of three of them (anonymous, file and shared pages), and the high-water mark adds up what
     they have folded in: each may keep max(32, 2 x CPUs) pages on each CPU we may run on (lib/percpu_counter.c).
     """
-    return COUNTERS * len(os.sched_getaffinity(0)) * max(32, 2 * (os.cpu_count() or 1)) * PAGE
+    return COUNTERS * len(os.sched_getaffinity(0)) * max(32, 2 * (os.cpu_count() or 1)) * PAGE_BYTES
 
 
 def release_free_memory() -> None:

@@ -15,6 +15,8 @@ import statistics
 import struct
 from collections.abc import Sequence
 
+from ...warehouse.console.numbers import percent
+
 CALLGRIND = "callgrind"
 KINDS = ("perf", CALLGRIND)
 _SYSCALL = {"x86_64": 298, "aarch64": 241}  # of perf_event_open
@@ -78,12 +80,12 @@ def _reason(number: int) -> str:
 def counts_in_words(counts: Sequence[float], reference: Sequence[float] = ()) -> str:
     """The median of counts, how far they lie apart, and its ratio to the median of the reference's."""
     median = statistics.median(counts)
-    apart = 100 * (max(counts) - min(counts)) / max(median, 1)
+    apart = (max(counts) - min(counts)) / max(median, 1)
     of_first = (
         f", {median / statistics.median(reference):.4g}x those of the first" if reference and min(reference) > 0 else ""
     )
     shown = f"{median:,.0f}" if median >= 1000 else f"{median:.4g}"
-    return f"{shown} instructions{of_first} (n={len(counts)}, within {apart:.2g} %)"
+    return f"{shown} instructions{of_first} (n={len(counts)}, within {percent(apart)})"
 
 
 def under_callgrind(words: Sequence[str], *options: str, profile: str = os.devnull) -> tuple[str, ...]:

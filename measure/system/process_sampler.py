@@ -27,7 +27,7 @@ CPU_NS, COST_NS = 250_000_000, 1_000_000_000
 
 @dataclass(slots=True)
 class _Since:
-    """Where a stretch began over which utilization is computed: wall clock and processor time, ns."""
+    """The beginning of a stretch over which utilization is computed: wall clock and processor time, ns."""
 
     wall: int
     cpu: int

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...warehouse.errors import BenchError
-from .host_memory import PAGE
+from .host_memory import PAGE_BYTES
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _STATE, _UTIME, _STIME = 0, 11, 12  # fields of /proc/PID/stat after the name, proc(5)
@@ -78,7 +78,7 @@ class ProcessTree:
                 _, stat = self._stat(pid)
                 pages = self._pages(pid)
                 if pages and stat[_STATE] not in _ENDED:  # one that ends gives its memory back first
-                    sizes[pid] = pages * PAGE
+                    sizes[pid] = pages * PAGE_BYTES
                     cpu_ns[pid] = (int(stat[_UTIME]) + int(stat[_STIME])) * TICK_NS
         if self.pid not in sizes:
             raise ProcessEnded

@@ -1,30 +1,30 @@
-"""What a training step leaves in the log: a timing of the whole and of each phase, its rate, and at times the peak of memory."""
+"""Events of a training step: a timing of the whole and of each phase, its rate, and at times the peak of memory."""
 
 import contextlib
 import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from ...warehouse import recorder as recording
 from ...warehouse.errors import BenchError, described
-from ...warehouse.recorder import Case, Run
+from ...warehouse.recorder import Run
 from ..system.host_memory import error_bound_bytes, status_bytes
 from .flops import CountedFlops, counting
-from .phases import DATA, END, OPTIMIZER, PHASES, Moments, here, watch
+from .phases import DATA_WAIT, END, OPTIMIZER, Moments, open_steps, watch
 
 Batch = TypeVar("Batch")
 
 COUNTED = 1  # number of the step whose operations are counted: the first one compiles
 STEADY = 3  # number of the first step that is
 MOST_PENDING = 64  # steps of a GPU whose events may be open
-METRICS = {phase: f"{phase}_time" for phase in PHASES}  # the same text each time: a row of the same is quick
 MEMORY_NS = 1_000_000_000  # between two looks at the peak of memory
 MOST_FULL = 0.5  # of a GPU's memory, at which compiled code is not run uncompiled to count its operations
 
@@ -32,8 +32,8 @@ _clock = time.perf_counter_ns
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What a script says of its steps."""
+class StepFacts:
+    """Facts that a script gives of its steps."""
 
     name: str | None
     flops: float | None
@@ -57,23 +57,47 @@ class LeftStep:
     line: int | None
 
     def was_raised_by(self, error: BaseException | None) -> bool:
-        """Whether the error came out of the loop there."""
+        """True if the error came out of that loop."""
         trace = error.__traceback__ if error is not None else None
         return any(frame.f_code is self.code and line == self.line for frame, line in traceback.walk_tb(trace))
 
 
 class TrainingRecorder:
-    """Records the steps of one loop into a case."""
+    """Records the steps of one loop into a case.
 
-    def __init__(self, run: Run, given: Given) -> None:
+    What runs in each step finds cold caches, where each object that it touches costs more than the code: it does little.
+    """
+
+    __slots__ = (
+        "_case",
+        "_counted",
+        "_counting",
+        "_event",
+        "_flops",
+        "_highest",
+        "_is_per_token",
+        "_left",
+        "_looked_at",
+        "_moments",
+        "_number",
+        "_peak",
+        "_pending",
+        "_torch",
+        "given",
+        "is_looping",
+        "run",
+    )
+
+    def __init__(self, run: Run, given: StepFacts) -> None:
         """Announce the case."""
         self.run = run
         self.is_looping = False  # over `bench.steps`
-        self._given = given
+        self.given = given
         self._case = run.case(given.name or _script(), suite="script", mode="training")
-        self._series: dict[str, Case] = {}  # one a metric: each remembers how its next row begins
-        self._number = 0
+        self._number = 0  # of the next step to record
         self._moments: Moments | None = None  # of the step that is open
+        self._torch: Any = None  # once it is watched
+        self._event: Callable[[], Any] | None = None  # records one in the stream of a GPU
         self._left: LeftStep | None = None
         self._counting: AbstractContextManager[CountedFlops] | None = None
         self._counted: CountedFlops | None = None
@@ -91,21 +115,31 @@ class TrainingRecorder:
 
     def begin(self) -> None:
         """A step begins."""
-        self._settle()
-        torch = sys.modules.get("torch")
-        event = None
-        if torch is not None and hasattr(torch, "autograd"):  # it may be half imported
-            watch(torch)
-            if torch.cuda.is_initialized():
-                event = _event_of(torch)
-            if self._number == COUNTED and self._given.flops is None and self._counted is None:
+        if self._left is not None:
+            self._settle()
+        if self._torch is None or self._number < STEADY:
+            self._look_at_torch()
+        self._moments = open_steps[get_ident()] = Moments(self._event)
+
+    def _look_at_torch(self) -> None:
+        torch = self._torch or self._watched()
+        if torch is not None:
+            self._event = _event_of(torch) if torch.cuda.is_initialized() else None
+            if self._number == COUNTED and self.given.flops is None and self._counted is None:
                 self._count(torch)
-        self._moments = here.moments = Moments(event)
+
+    def _watched(self) -> Any:
+        """torch, once the script has imported it: from then on it says in which phase a step is."""
+        torch = sys.modules.get("torch")
+        if hasattr(torch, "autograd"):  # it may be half imported
+            watch(torch)
+            self._torch = torch
+        return self._torch
 
     def wait_for(self, source: Iterator[Batch]) -> Batch:
         """The next batch; waiting for it is a phase."""
         assert self._moments is not None
-        self._moments.add(DATA)
+        self._moments.add(DATA_WAIT)
         batch = next(source)
         self._moments.add(END)
         return batch
@@ -118,6 +152,11 @@ class TrainingRecorder:
         moments.add(END)
         self._finish()
         self._record(moments, tokens)
+
+    def turn(self, tokens: int | None) -> None:
+        """The step that is open ends, if one is, and the next begins."""
+        self.end(tokens)
+        self.begin()
 
     def drop(self) -> None:
         """The step that is open was none: there are no more batches."""
@@ -145,27 +184,30 @@ class TrainingRecorder:
             return
         phase = "cold" if number == 0 else "warmup" if number < STEADY else "steady"
         duration = moments.times[-1] - moments.times[0]
-        self._timing("latency", duration, phase, number)
-        self._rates(duration, tokens, phase)
         if moments.events:
+            self._case.timings({"latency": duration}, phase=phase, sample=number)
             self._pending.append((number, phase, moments))
             self._take_passed(len(self._pending) > MOST_PENDING)
         else:
-            self._phases(number, phase, moments.host_ns())
+            self._case.timings({"latency": duration, **moments.host_ns()}, phase=phase, sample=number)
+        self._rates(duration, tokens, phase)
         if number == 0 or moments.times[-1] - self._looked_at > MEMORY_NS:
             self._look_at_memory(moments.times[-1])
 
     def _rates(self, duration: int, tokens: int | None, phase: str) -> None:
         if tokens is not None:
-            self._metric("throughput", tokens / duration * 1e9, "tokens/s", phase)
+            rate = tokens / duration * 1e9
+            self._case.metric("throughput", rate, unit="tokens/s", better="higher", phase=phase)
         if self._counted is not None and self._flops is None:
             self._tell_operations(tokens)
         if self._flops is not None and self._peak is not None and (tokens or not self._is_per_token):
             operations = self._flops * (tokens or 1) if self._is_per_token else self._flops
-            self._metric("mfu", operations / duration * 1e9 / self._peak, "ratio", phase)
+            share = operations / duration * 1e9 / self._peak
+            self._case.metric("mfu", share, unit="ratio", better="higher", phase=phase)
 
     def _finish(self) -> None:
-        self._moments = here.moments = None
+        self._moments = None
+        open_steps.pop(get_ident(), None)
         if self._counting is not None:
             self._counting.__exit__(None, None, None)
             self._counting = None
@@ -181,7 +223,7 @@ class TrainingRecorder:
         self._counted = self._counting.__enter__()
 
     def _tell_operations(self, tokens: int | None) -> None:
-        """What was counted, once."""
+        """Record the counted operations, once."""
         assert self._counted is not None
         if not self._counted.flops:
             return
@@ -191,18 +233,6 @@ class TrainingRecorder:
         if self._peak is None and (known := self._counted.peak(sys.modules["torch"])) is not None:
             self._peak = known[0]
             self._case.metric("peak_flops", known[0], unit="count/s", text=known[1])
-
-    def _timing(self, metric: str, duration: int, phase: str, number: int) -> None:
-        series = self._series.get(metric) or self._series.setdefault(metric, Case(self.run, self._case.case_id))
-        series.timing(duration, metric=metric, phase=phase, sample=number)
-
-    def _metric(self, metric: str, value: float, unit: str, phase: str) -> None:
-        self._case.metric(metric, value, unit=unit, better="higher", phase=phase)
-
-    def _phases(self, number: int, phase: str, times: dict[str, int]) -> None:
-        for name, duration in times.items():
-            if duration > 0:
-                self._timing(METRICS[name], duration, phase, number)
 
     def _take_passed(self, wait: bool) -> None:
         """Record the phases of steps that the GPU has passed; with `wait` those of all."""
@@ -214,7 +244,7 @@ class TrainingRecorder:
             elif not last.query():
                 return
             self._pending.popleft()
-            self._phases(number, phase, moments.device_ns())
+            self._case.timings(moments.device_ns(), phase=phase, sample=number)
 
     def _look_at_memory(self, now: int) -> None:
         """Record the peaks of the process so far, if they have grown."""
@@ -224,6 +254,7 @@ class TrainingRecorder:
             peaks["rss"] = status_bytes("VmHWM")
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
+            self._event = _event_of(torch)
             peaks["cuda_allocated"] = torch.cuda.max_memory_allocated()
             peaks["cuda_reserved"] = torch.cuda.max_memory_reserved()
         for source, size in peaks.items():
@@ -233,7 +264,7 @@ class TrainingRecorder:
 
     def _ended(self, error: BaseException | None) -> None:
         """The run ends: with an error, if that ended the script."""
-        _recorders.pop(self._given.name, None)
+        _recorders.pop(self.given.name, None)
         with contextlib.suppress(RuntimeError):  # of a GPU that is lost
             self._take_passed(wait=True)
         self._look_at_memory(_clock())
@@ -258,12 +289,21 @@ class TrainingRecorder:
 _recorders: dict[str | None, TrainingRecorder] = {}
 
 
-def recorder_of(given: Given) -> TrainingRecorder:
-    """The recorder of the steps of this name in the run that is open, else in a new one."""
-    found = _recorders.get(given.name)
-    if found is None or found.run.status is not None:
-        found = _recorders[given.name] = TrainingRecorder(recording.open_run() or recording.run(), given)
-    return found
+def recorder_of(name: str | None, flops: float | None, peak_flops: float | None) -> TrainingRecorder:
+    """The recorder of the steps of this name in the run that is open, else in a new one.
+
+    Raises:
+        BenchError: A number is not positive.
+    """
+    found = _recorders.get(name)
+    if found is not None and found.run.status is None:
+        known = found.given
+        if known.flops is not flops or known.peak_flops is not peak_flops:
+            StepFacts(name, flops, peak_flops)  # or raises
+        return found
+    made = TrainingRecorder(recording.open_run() or recording.run(), StepFacts(name, flops, peak_flops))
+    _recorders[name] = made
+    return made
 
 
 def _script() -> str:
@@ -282,7 +322,7 @@ def _event_of(torch: Any) -> Any:
 
 
 def _would_be_too_much(torch: Any) -> bool:
-    """Whether compiled code runs here, and a GPU has too little memory to run it uncompiled for one step."""
+    """True if compiled code runs on a GPU that lacks the memory to run one step uncompiled."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     if not torch.cuda.is_initialized() or dynamo is None or not dynamo.counters["frames"]:
         return False

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ...warehouse.errors import BenchError
-from .recording import Given, recorder_of
+from .recording import StepFacts, recorder_of
 
 Batch = TypeVar("Batch")
 
@@ -20,12 +20,13 @@ Batch = TypeVar("Batch")
 class TrainingSteps(Generic[Batch]):
     """Batches, each of which is a step of the loop over them. It has what the loader has, such as a length."""
 
-    def __init__(self, batches: Iterable[Batch], given: Given, tokens: int | Callable[[Batch], int] | None) -> None:
+    def __init__(self, batches: Iterable[Batch], given: StepFacts, tokens: int | Callable[[Batch], int] | None) -> None:
         self._batches, self._given, self._tokens = batches, given, tokens
 
     def __iter__(self) -> Iterator[Batch]:
         """Begin an epoch."""
-        recorder = recorder_of(self._given)
+        given = self._given
+        recorder = recorder_of(given.name, given.flops, given.peak_flops)
         source = iter(self._batches)
         while True:
             recorder.begin()
@@ -77,7 +78,7 @@ def steps(
     Raises:
         BenchError: A number is not positive, or the store cannot be written.
     """
-    return TrainingSteps(batches, Given(name, flops, peak_flops), tokens if callable(tokens) else _count(tokens))
+    return TrainingSteps(batches, StepFacts(name, flops, peak_flops), tokens if callable(tokens) else _count(tokens))
 
 
 def step(
@@ -102,13 +103,12 @@ def step(
         BenchError: A number is not positive, it is called in a loop over `bench.steps` of the same name, or the store
             cannot be written.
     """
-    recorder = recorder_of(Given(name, flops, peak_flops))
+    recorder = recorder_of(name, flops, peak_flops)
     if recorder.is_looping:
         raise BenchError(
             "bench.step() in a loop over bench.steps(): each turn of that loop is a step already. Leave one out."
         )
-    recorder.end(_count(tokens))
-    recorder.begin()
+    recorder.turn(tokens if tokens is None else _count(tokens))
 
 
 def _count(tokens: int | None) -> int | None:

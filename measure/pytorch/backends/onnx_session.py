@@ -51,7 +51,7 @@ class SessionRunFailed(OnnxFailure):
 
 
 def missing(device: str) -> str | None:
-    """Why ONNX Runtime cannot run on a device, with the cure; None if it can."""
+    """The reason for which ONNX Runtime cannot run on a device, with the cure; None if it can."""
     import onnxruntime as ort
 
     if not hasattr(ort.OrtValue, "from_dlpack"):

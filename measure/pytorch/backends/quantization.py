@@ -51,14 +51,14 @@ def autoquant(module: Any, device: str) -> Any:
 
 
 def without_autoquant(device: str) -> str | None:
-    """Why torchao cannot choose the mode here; None if it can."""
+    """The reason for which torchao cannot choose the mode here; None if it can."""
     import torchao
 
     return None if callable(getattr(torchao, "autoquant", None)) else AUTOQUANT
 
 
 def noquant(module: Any, device: str) -> Any:
-    """As it is."""
+    """The model as it is."""
     return module
 
 

@@ -82,6 +82,25 @@ def test_both_sides_are_built_measured_in_turns_and_judged(repository: Path) -> 
     assert git("worktree", "list").count("\n") == 0
 
 
+@pytest.mark.exhaustive
+def test_a_busy_machine_is_measured_until_a_time_is_settled(repository: Path) -> None:
+    """Equal sides whose first calls vary by 40 % are UNSURE after two rounds, and the same after more."""
+    text = Path("tool.py").read_text().replace('open("built.txt").read()', "1")
+    busy = "(number * 7 % 5 / 10 if number < 6 else number % 3 / 500)"
+    Path("tool.py").write_text(text.replace("number % 3 / 500", busy).replace('"cpu_time": ms, ', ""))
+    git("commit", "--all", "--quiet", "-m", "busy")
+    Path("other.txt").write_text("other")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "unchanged")
+    words = ("--against", "HEAD~1", "--rounds", "2", "--results", "out.json")
+
+    assert ran(repository, *words, "--most-rounds", "2").return_value == 4
+    (repository / "calls.txt").unlink()
+    done = ran(repository, *words, "--most-rounds", "20", "--config", "again")
+    assert (done.return_value, "settle no time; up to 20 are measured" in done.stderr) == (0, True), done.output
+    assert 8 <= len((repository / "calls.txt").read_text().split()) < 40
+
+
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--bench", "--bench-budget=0.05")
 
 
@@ -101,7 +120,7 @@ def test_tests_with_the_fixture_bench_are_measured_in_turns(repository: Path) ->
             git("merge", "--quiet", "-m", "with tests", "base")
     Path("work.txt").write_text("0.1")
 
-    done = ran(repository, "--rounds", "2", command=PYTEST)
+    done = ran(repository, "--rounds", "2", "--most-rounds", "2", command=PYTEST)
     assert "SLOWER" in done.stdout, done.output
     assert "what is not committed is not measured" in done.stderr
     assert " test_work.py::test_it " in f" {done.stdout.replace(chr(10), ' ')}"
@@ -128,6 +147,19 @@ def test_a_command_that_writes_no_results_is_an_error(repository: Path) -> None:
 
     assert isinstance(done.exception, BenchError)
     assert "wrote no none.json: so it is" in str(done.exception)
+
+
+@pytest.mark.exhaustive
+def test_a_job_that_is_run_again_has_names_of_its_own(repository: Path) -> None:
+    """An earlier job measured these commits, maybe on another machine: its runs are none of this one's sides."""
+    for _ in range(2):
+        done = ran(repository, "--rounds", "1", "--prepare", "cp work.txt built.txt", "--results", "out.json")
+    sides = [f"ci@{git('rev-parse', name)[:9]}.2" for name in ("feature~1", "feature")]
+
+    assert f"base {sides[0]}" in done.stderr and f"head {sides[1]}" in done.stderr
+    assert sorted(stored("SELECT config, count(*) FROM run_summaries GROUP BY ALL", repository / "store")) == sorted(
+        (config, 1) for side in sides for config in (side, side.removesuffix(".2"))
+    )
 
 
 def test_a_side_that_cannot_be_built_is_an_error(repository: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from bench.measure.commands.measurement import CommandMeasurement, CommandResult, CommandSettings, CommandSite
 from bench.measure.commands.plan import PlannedCommand, Template
 from bench.measure.commands.process import NotStarted, Ran
-from bench.measure.commands.report import COLUMNS, cells, notes, together, values
+from bench.measure.commands.report import COMMAND_COLUMNS, cells, notes, together, values
 from bench.warehouse import recorder
 
 MS = 1_000_000
@@ -67,7 +67,7 @@ def test_it_stops_when_precise(measure: Any) -> None:
     (a, b), _ = measure(steady, "a", "b", budget_s=1000.0)
 
     assert (len(a.runs), len(b.runs)) == (14, 14)
-    assert b.reason == "precision reached: ±0.00% after 14 blocks"
+    assert b.reason == "precision reached: ±0.00 % after 14 blocks"
     assert b.against(a).ratio == pytest.approx(2.0)
 
 
@@ -176,7 +176,7 @@ def test_a_row_for_people_and_one_for_programs() -> None:
         "2.000x faster (95 % 2.000–2.000, n=8)", "-50.5 ms (-50.5 … -50.5 ms)",
     )  # fmt: skip
     assert values(b, a)[4:8] == (8, 0, 50.5 * MS, pytest.approx(0.5345 * MS, rel=1e-3))
-    exact = dict(zip(COLUMNS, values(b, a), strict=True))
+    exact = dict(zip(COMMAND_COLUMNS, values(b, a), strict=True))
     assert (exact["peak_bytes"], exact["error_bound_bytes"]) == (5 << 20, 4 << 20)
 
 
@@ -216,7 +216,7 @@ def test_what_contradicts_the_means_beside_it_says_so() -> None:
     )
 
     assert cells(other, base, alone=False)[-2].startswith("2.000x faster (95 % ")
-    assert "block by block the ratio is 2.000x" in said(other, base)
+    assert "block by block it is 2.000x" in said(other, base)
 
     faster = result(*[99, 100, 101, 102] * 3, name="c")
     faster.runs[3] = ran(150 * MS)

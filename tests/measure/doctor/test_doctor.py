@@ -50,8 +50,8 @@ THP = "sys/kernel/mm/transparent_hugepage/enabled"
         (checks.quota, {"proc/self/cgroup": "3:cpu:/\n2:cpuset:/", "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1"}, OK, "none"),
         (checks.quota, {"proc/self/cgroup": "1:cpu,cpuacct:/x", "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us": "50000",
                         "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us": "100000"}, WARNING, "0.5 processors"),
-        (checks.load, {"proc/loadavg": "0.01 0.5 0.5 1/100 5"}, OK, "0%"),
-        (checks.load, {"proc/loadavg": f"{os.cpu_count()} 0.5 0.5 1/100 5"}, WARNING, "100%"),
+        (checks.load, {"proc/loadavg": "0.01 0.5 0.5 1/100 5"}, OK, "0 %"),
+        (checks.load, {"proc/loadavg": f"{os.cpu_count()} 0.5 0.5 1/100 5"}, WARNING, "100 %"),
         (checks.exact_memory, {}, WARNING, "sampled"),
     ],
 )  # fmt: skip

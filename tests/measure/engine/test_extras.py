@@ -15,6 +15,7 @@ from bench.warehouse import recorder
 
 from ...builders import stored
 from ...exhaustive import first_of
+from ...ingest.formats.snapshots import MIB, allocation, block, free, snapshot
 from ..fake_program import KERNEL_NS
 
 PROGRAM = "fake_program:FakeProgram"
@@ -116,14 +117,16 @@ def test_a_snapshot_of_memory_is_a_gpus(tmp_path: Path) -> None:
     memory = SimpleNamespace(
         _record_memory_history=lambda **how: said.append(f"record {how}"),
         _dump_snapshot=lambda file: Path(file).write_bytes(b"123"),
+        _snapshot=lambda: snapshot([block(0, 64, line=5)], [allocation(1, 32, line=12), free(1, 32)]),
     )
     fake = SimpleNamespace(cuda=SimpleNamespace(memory=memory, synchronize=lambda: said.append("synchronize")))
 
-    (found,) = profiles.memory_snapshot(fake, lambda: said.append("call"), path, "cuda:0")
+    found, *live = profiles.memory_snapshot(fake, lambda: said.append("call"), path, "cuda:0")
     (none,) = profiles.memory_snapshot(fake, lambda: None, path, "cpu")
 
     assert said == ["record {}", "call", "synchronize", "record {'enabled': None}"]
     assert (found.value, found.text) == (3, str(path))
+    assert {(fact.name, fact.value) for fact in live} == {("live_at_peak", 64 * MIB), ("live_at_peak", 32 * MIB)}
     assert (none.value, none.text) == (None, "torch takes snapshots of a GPU's memory only")
 
 

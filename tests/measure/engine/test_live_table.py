@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from bench.measure.engine import live_table
-from bench.measure.engine.live_table import LiveTable, clock
+from bench.measure.engine.live_table import LiveTable
 from bench.measure.engine.progress import ProgressLines
+from bench.warehouse.console.numbers import clock
 
 
 class Terminal(io.StringIO):
@@ -185,5 +186,5 @@ def test_a_busy_machine_is_said_while_it_is_measured(
             watch.found("eager", {"disturbed": share})
         assert share > 0.1 or "busy" not in "".join(terminal.screen)
 
-    assert terminal.screen[-1].endswith("; the machine is busy: 50% of samples were disturbed")
-    assert capsys.readouterr().err.count("the machine is busy: 47% of samples were disturbed") == 1
+    assert terminal.screen[-1].endswith("; the machine is busy: 50 % of samples were disturbed")
+    assert capsys.readouterr().err.count("the machine is busy: 47 % of samples were disturbed") == 1

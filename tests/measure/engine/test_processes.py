@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from bench.measure.engine.estimate import Estimate, combined, process_estimate, ratio_of
-from bench.measure.engine.rounds import LEAST, MOST, further
+from bench.measure.engine.rounds import LEAST_ROUNDS, MOST_ROUNDS, further
 from bench.measure.engine.runner import WorkloadFindings
 from bench.measure.engine.workload import Workload
 
@@ -81,7 +81,7 @@ class FoundSoFar:
         self._scatter, self._seconds = scatter, seconds
 
     def found(self, workload: Workload) -> WorkloadFindings:
-        centres: Sequence[float] = [self._scatter[workload.name] * (i - 2) for i in range(LEAST)]
+        centres: Sequence[float] = [self._scatter[workload.name] * (i - 2) for i in range(LEAST_ROUNDS)]
         parts = [process_estimate([centre + x for x in (-0.001, 0.001) * 7]) for centre in centres]
         return WorkloadFindings({"case": parts}, self._seconds)
 
@@ -94,7 +94,7 @@ def chosen(seconds: float) -> Iterator[str]:
 
 def test_further_processes_measure_what_is_not_precise_yet() -> None:
     """Up to MOST in all, while the budget lasts."""
-    assert list(chosen(5.0)) == ["scattered"] * (MOST - LEAST)
+    assert list(chosen(5.0)) == ["scattered"] * (MOST_ROUNDS - LEAST_ROUNDS)
     assert list(chosen(10.0)) == []
 
 
@@ -102,4 +102,4 @@ def test_what_stands_alone_is_measured_in_all_processes() -> None:
     """Five that agree are of one memory layout by chance: in 3 of 10 pairs a second run was beyond the interval."""
     runner = FoundSoFar({"alone": 0.0}, 5.0)
     going = further([work("alone", ("m:one",))], runner, precision=0.01, budget_s=10.0)  # type: ignore[arg-type]
-    assert len(list(going)) == MOST - LEAST
+    assert len(list(going)) == MOST_ROUNDS - LEAST_ROUNDS

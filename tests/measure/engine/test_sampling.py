@@ -123,7 +123,7 @@ def test_the_machine_and_the_gpu_are_blamed_each_for_its_own() -> None:
     verdict = Sampler([clock], lambda s: None, seed=0).run(precision=0.01, budget_s=60, repeat=20)
 
     assert (verdict.throttled, verdict.preempted) == (1.0, 0.5)
-    assert str(verdict).endswith("power or heat slowed the GPU in 100% of samples")
+    assert str(verdict).endswith("power or heat slowed the GPU in 100 % of samples")
 
 
 def test_a_side_alone_is_sampled_until_its_own_level_is_known() -> None:
@@ -201,8 +201,8 @@ def test_a_difference_is_claimed_beyond_doubt_only() -> None:
     found = [doubt(ratio, ratio / 1.02, ratio * 1.02) for ratio in (1.01, 1.025, 1.04, 1 / 1.04)]
 
     assert found[0] is not None
-    assert found[0].startswith("no difference found (smallest detectable: 4.1%)")
-    assert found[1] == "a difference is likely, not beyond doubt (smallest detectable: 4.1%)"
+    assert found[0].startswith("no difference found (smallest detectable: 4.1 %)")
+    assert found[1] == "a difference is likely, not beyond doubt (smallest detectable: 4.1 %)"
     assert doubt(1.0, 0.1, 10.0) == "no difference found (smallest detectable: over 10x)"
     assert found[2:] == [None, None]
 

@@ -21,12 +21,12 @@ def test_calls_that_lead_into_a_sample_are_not_timed() -> None:
     def call() -> None:
         calls.append(1)
         if len(calls) <= 2:
-            time.sleep(0.2)
+            time.sleep(0.5)
 
     reading = Device().time(call, 5, 2)
 
     assert (len(calls), reading.loops) == (7, 5)
-    assert reading.duration_ns < 0.2e9
+    assert reading.duration_ns < 0.5e9  # the machine may pause, too
 
 
 @pytest.fixture
