@@ -39,6 +39,12 @@ def line_of(item: Item, tallies: Mapping[tuple[str, int], Tally] | None = None) 
     return line
 
 
+def all_rejected(lines: Iterable[Line]) -> int:
+    """The number of records of some files, if every one of them is rejected; else 0."""
+    lines = [*lines]
+    return 0 if any(line.loaded or line.known for line in lines) else sum(line.rejected for line in lines)
+
+
 def check_counts(part: NewPart, tally: Tally) -> None:
     """Raise BenchError (exit code 70) unless every line that was read is in one of the counts, and in one only."""
     whole = tally.lines == tally.rejected == 1  # the file as one reject

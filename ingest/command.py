@@ -11,10 +11,11 @@ import click
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.options import Command, Values, store_option
 from ..warehouse.console.tables import obeys, write_rows
-from ..warehouse.errors import BenchError
+from ..warehouse.errors import AllRejected, BenchError
 from ..warehouse.forward_pass import TIME_SPANS
 from ..warehouse.settings import setting
 from ..warehouse.store import Store
+from .accounting import Line, all_rejected
 from .facts import FACTS, parse_facts
 from .format import Format, Options
 from .load_notes import folded
@@ -24,14 +25,17 @@ from .readers.files import read_head
 from .registry import formats
 from .run import IngestReport
 from .run import ingest as ingest_files
-from .user_formats.mapped import MappedFormat
-from .user_formats.mapping import fields_for_people, parse_mapping, terms_of
+from .user_formats.mapped_steps import mapped_format, step_columns
+from .user_formats.mapping import fields_for_people, terms_of
 from .user_formats.pattern import Pattern
 
 SHOWN_NOTES = 20
+SHOWN_FILES = 3  # that an error names
 
 
-@click.command(cls=Command, epilog=f"\b\nFields of --map:\n{fields_for_people()}")
+@click.command(
+    cls=Command, epilog=f"\b\nFields of --map:\n{fields_for_people()}\n\nOf scheduler steps: {step_columns()}"
+)
 @click.argument("paths", nargs=-1, metavar="[PATH | NAME:PATH]...")
 @click.option("--format", "format_name", metavar="NAME", help="Read as this format, whatever the files look like.")
 @click.option(
@@ -123,6 +127,7 @@ def ingest(
         _show_plan(report)
     else:
         _show(report, store)
+        _refuse_rejected(store, report.lines, "See each with: bench list rejects")
 
 
 def ingest_in_place(store: Store, paths: Sequence[str]) -> None:
@@ -132,11 +137,13 @@ def ingest_in_place(store: Store, paths: Sequence[str]) -> None:
         BenchError: Nothing at one of the paths can be loaded.
     """
     options = Options(in_place=True)
-    _show_notes(
-        ingest_files(
-            store, list(paths), options=options, notify=_notify, progress=_Bar() if obeys(sys.stderr) else None
-        )
+    report = ingest_files(
+        store, list(paths), options=options, notify=_notify, progress=_Bar() if obeys(sys.stderr) else None
     )
+    _show_notes(report)
+    for config in dict.fromkeys(line.config for line in report.lines):
+        lines = [line for line in report.lines if line.config == config]
+        _refuse_rejected(store, lines, "See each with bench ingest FILE, then: bench list rejects")
 
 
 def ingest_result(
@@ -153,15 +160,31 @@ def ingest_result(
     Raises:
         BenchError: Nothing in them can be loaded.
     """
-    sources = SourceOptions(config=config, own=MappedFormat(parse_mapping(maps)) if maps else None, anew=True)
+    sources = SourceOptions(config=config, own=mapped_format(maps) if maps else None, anew=True)
     report = ingest_files(store, [str(path) for path in paths], sources=sources, tags=tags, facts=facts, notify=_notify)
     if not report.runs:
         raise BenchError(f"nothing in {paths[0].name} is a result")
+    _refuse_rejected(store, report.lines, "See each with: bench list rejects")
     return report.runs, report.notes
 
 
+def _refuse_rejected(store: Store, lines: Sequence[Line], cure: str) -> None:
+    """Raise AllRejected if no record of some files could be read, with the most frequent reason."""
+    if not (records := all_rejected(lines)):
+        return
+    from ..warehouse.database import Warehouse
+
+    with Warehouse.open(store) as warehouse:
+        theirs = "source_id IN (SELECT source_id FROM sources WHERE list_contains(?::VARCHAR[], path))"
+        query = f"SELECT reason FROM rejects WHERE {theirs} GROUP BY ALL ORDER BY count(*) DESC, reason LIMIT 1"
+        reasons = warehouse.rows(query, [[str(line.path) for line in lines]])
+    names = ", ".join(str(line.path) for line in lines[:SHOWN_FILES]) + " …" * (len(lines) > SHOWN_FILES)
+    whole = "its only record" if records == 1 else f"each of {counted(records, 'record')}"
+    raise AllRejected(f"{names}: {whole} is rejected{''.join(f': {reason}' for (reason,) in reasons)}. {cure}")
+
+
 def _evidence(item: Item) -> str:
-    """Why a file was taken for one of its format, in words that follow `because it`."""
+    """The reason for which a file was taken for one of its format, in words that follow `because it`."""
     kind = formats().get(item.format)
     if kind is None:
         return "is read as you say"
@@ -179,7 +202,7 @@ def _own(
         raise BenchError(
             f"{what} {'says what --format says' if format_name else 'is about a file'}. Give FILE {what} …"
         )
-    return MappedFormat(parse_mapping(maps)) if pattern is None else Pattern(pattern, maps)
+    return mapped_format(maps) if pattern is None else Pattern(pattern, maps)
 
 
 def _pair(tag: str) -> tuple[str, str]:
@@ -208,16 +231,17 @@ def _show(report: IngestReport, store: Store) -> None:
         _notify(
             f"sealed and loaded {counted(report.recovered, 'journal')} of processes that ended without closing their run"
         )
-    if any(line.rejected for line in report.lines):
+    if any(line.rejected for line in report.lines) and not all_rejected(report.lines):
         _notify("Rejected records are kept with file, line and reason; see them with: bench list rejects")
     if not rows and not report.recovered and not report.copied:
         _notify(f"nothing new for {store}")
-    if report.runs:
+    if report.runs or (not rows and store.database.is_file()):
         from ..query.contents.command import show_first
         from ..warehouse.database import Warehouse
 
-        with Warehouse.open(store) as warehouse:
-            show_first(warehouse, report.runs)
+        with Warehouse.open(store) as warehouse:  # which names the damaged files of the store
+            if report.runs:
+                show_first(warehouse, report.runs)
 
 
 def _show_plan(report: IngestReport) -> None:
@@ -237,6 +261,9 @@ def _show_plan(report: IngestReport) -> None:
 
 
 def _show_notes(report: IngestReport) -> None:
+    from ..warehouse.upkeep.healing import told
+
+    told(report.notes)
     notes = folded(report.notes)
     for note in notes[:SHOWN_NOTES]:
         _notify(f"note: {note}")

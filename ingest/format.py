@@ -25,7 +25,7 @@ TOKEN = re.compile(  # matches in linear time; a bracket after an escape sets a 
     r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}\]]|(?<!\x1b)\[', re.DOTALL
 )
 PATH_DEPTH = 6
-NAMED = 4  # keys or columns by which a file was recognised
+NAMED_KEYS = 4  # keys or columns by which a file was recognised
 FOLDER, FILE = "folder", "file"
 
 
@@ -233,23 +233,25 @@ class Format(ABC):
         return True
 
     def unfit(self, path: Path) -> str | None:
-        """Why a file is not of this format although the user says so, in words that follow its name; None if it is."""
+        """The reason for which a file is not of this format although the user says so, after its name; None if it is."""
         return None
 
     def evidence(self, head: Head) -> str:
-        """Why a file is taken for one of this format, in words that follow `because it`."""
+        """The reason for which a file is taken for one of this format, in words that follow `because it`."""
         shape = next((shape for shape in self.shapes if shape <= head.paths), None)
         if shape is None:
             return f"begins as {self.doc} does"
         keys = sorted(shape)
-        return f"has the keys {', '.join(keys[:NAMED])}" + (f" and {len(keys) - NAMED} more" if keys[NAMED:] else "")
+        return f"has the keys {', '.join(keys[:NAMED_KEYS])}" + (
+            f" and {len(keys) - NAMED_KEYS} more" if keys[NAMED_KEYS:] else ""
+        )
 
     def near_miss(self, head: Head) -> str | None:
-        """Why a file that looks like one of this format is none, in words that follow its name; None for any other file."""
+        """The reason for which a file that looks like this format is not one, after its name; None for any other file."""
         return None
 
     def left_out(self, head: Head) -> str | None:
-        """Why a recognised file holds nothing to load, in words that follow its name; None for a file that does."""
+        """The reason for which a recognised file holds nothing to load, after its name; None for a file that does."""
         return None
 
     def identity(self, name: str) -> str:

@@ -35,7 +35,7 @@ class RequestedPath:
 
     path: Path
     config: str | None  # label given by the user
-    default: str | None = None  # config that the folders above it give
+    above: Path | None = None  # the PATH of the command line, of a folder somewhere below it
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,11 @@ class IngestPlan:
     items: list[Item] = field(default_factory=list)
     stores: list[Path] = field(default_factory=list)  # bench's own stores and event files
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def loads(self) -> bool:
+        """True if there is anything to load."""
+        return bool(self.stores) or any(item.new for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +183,17 @@ def _plan_tree(
         above = error
     else:
         return
-    items_before, folders, failed = len(plan.items), folders_in(want.path), []
+    items_before, folders, failed = len(plan.items), folders_in(want.path), list[NoFilesError]()
     for folder in folders:
-        default = folder_config(folder.name, want.default, want.path)
         try:
-            _plan_tree(RequestedPath(folder, want.config, default), options, known, plan, progress)
+            _plan_tree(RequestedPath(folder, want.config, want.above or want.path), options, known, plan, progress)
         except NoFilesError as error:
-            failed.append(f"{str(error).splitlines()[0].rstrip('.:')}; left out")
+            failed.append(error)
     if len(failed) == len(folders):
-        raise above
-    plan.notes += [*_left_out(want, above.looks, options), *failed]
-    if want.default is None:
+        raise max((above, *failed), key=lambda error: (error.proposes, bool(error.looks)))
+    plan.notes += _left_out(want, above.looks, options)
+    plan.notes += [f"{str(error).splitlines()[0].rstrip('.:')}; left out" for error in failed]
+    if want.above is None:
         plan.notes.append(_of_folders(want, plan.items[items_before:]))
 
 
@@ -245,10 +250,10 @@ def _plan_set(
     plan.notes += _left_out(want, unknown, options)
     if want.path.is_dir() and (left := left_below(want.path, places)):
         plan.notes.append(left)
+    default = folder_config(want.path, want.above) if want.above else folder.name or folder.anchor
     for (_, group, _), files in found.items():
         label = _join(want.config, group) if want.config else None
-        default = _join(want.default or folder.name or folder.anchor, group)
-        _plan_run(files, label, default, known, plan)
+        _plan_run(files, label, _join(default, group), known, plan)
 
 
 def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: SourceOptions) -> NoFilesError:
@@ -260,7 +265,7 @@ def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: Source
     if options.own is not None:
         return NoFilesError(f"nothing in {want.path} can be read as you say:\n{looks}{more}", unknown)
     if proposal := _proposal(want, unknown):
-        return NoFilesError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}", unknown)
+        return NoFilesError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}", unknown, proposes=True)
     others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
     return NoFilesError(
         f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format"
@@ -285,7 +290,8 @@ def _proposal(want: RequestedPath, unknown: Iterable[str]) -> str | None:
     for name in itertools.islice(unknown, SHOWN):
         path = want.path / name if want.path.is_dir() else want.path
         if (words := propose(path)) is not None:
-            place = shlex.quote(f"{want.config}:{path}" if want.config else str(path))
+            asked = want.above or path
+            place = shlex.quote(f"{want.config}:{asked}" if want.config else str(asked))
             return (
                 "It is a table. What its columns may mean, to paste or correct (fields: bench ingest --help):\n"
                 f"  bench ingest {place} --map {shlex.quote(words)}"
@@ -586,7 +592,7 @@ def _planned_beginning(file: _File, config: str, known: KnownSources) -> Indexed
 
 
 def _end_of_older_copy(file: _File, label: str | None, known: KnownSources) -> int:
-    """Where a file ends with which a longer one of this ingest begins: it is an older copy. 0 for all others."""
+    """The end of a file with which a longer one of this ingest begins: it is an older copy. 0 for all others."""
     kind = file.format
     if not (kind.grows and file.print.line_feeds):
         return 0
@@ -619,7 +625,7 @@ def _lines(file: _File, end: int) -> int:
 
 
 def _last_line_end(file: _File, start: int, plan: IngestPlan | None = None) -> int:
-    """Where the last whole record ends; a last line without line feed counts if it is one. The plan notes what is left."""
+    """The end of the last whole record; a last line without line feed counts if it is one. The plan notes what is left."""
     size = file.print.size_bytes
     tail = b""
     with file.path.open("rb") as opened:

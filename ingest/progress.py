@@ -8,7 +8,7 @@ class IngestProgress:
         """One more file was looked at."""
 
     def hashed(self, size_bytes: int) -> None:
-        """So many more bytes were hashed."""
+        """Further bytes were hashed."""
 
     def reading(self, files: int, size_bytes: int) -> None:
         """The plan is made: so much is to be read."""

@@ -20,7 +20,7 @@ from .format import Options, Part, Tally
 from .load_notes import notes_on_setups, notes_on_units
 from .plan import IngestPlan, NewPart, SourceOptions, make_plan, parse
 from .progress import IngestProgress
-from .source_index import read_index, read_log, write_index
+from .source_index import KnownSources, read_index, read_log, write_index
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..warehouse.events import RunRecord, Source
 
 THREADS = 2  # files read side by side, each by one thread: its lines are numbered in order
-MEMORY_LIMIT = "500MB"
+MEMORY_LIMIT = "300MB"
 ELSEWHERE = (
     "says another environment than the file that its run was described by; give it a config of its own with NAME:PATH"
 )
@@ -70,7 +70,7 @@ def ingest(
     Without paths, journals of processes that died are sealed and loaded.
 
     Args:
-        store: The store; created if missing, except in a dry run.
+        store: The store; created if missing and there is anything to load, except in a dry run.
         paths: PATH or NAME:PATH each; a file or a folder, whose files are one result set.
         sources: Format and config for all of them.
         options: Settings for the formats.
@@ -82,7 +82,7 @@ def ingest(
         progress: Receives the progress.
 
     Raises:
-        BenchError: A path does not exist, or nothing in it is recognised.
+        BenchError: A path does not exist, or nothing in it is recognised, or without paths the store is missing.
         StoreBusy: Another process is loading and `wait` is False.
     """
     sources, progress = sources or SourceOptions(), progress or IngestProgress()
@@ -90,11 +90,21 @@ def ingest(
     if dry_run:
         plan = make_plan(wanted, sources, read_index(store) or read_log(store), progress)
         return IngestReport(lines=[line_of(item) for item in plan.items], notes=plan.notes, plan=plan)
+    from ..warehouse.load import must_exist
+
+    if not paths:
+        must_exist(store)
+    first = None if store.may_hold() else make_plan(wanted, sources, KnownSources(), progress)
+    if first is not None and not first.loads:  # a store that is missing is made for what is loaded
+        return IngestReport(notes=first.notes, plan=first)
     with store.lock(wait=wait, notify=notify):
         known = read_index(store)
         behind = known is None or not paths or any(store.journals.iterdir())
         known = known or read_log(store)
-        plan = make_plan(wanted, sources, known.all_forgotten() if sources.anew else known, progress)
+        if first is not None and not known.by_sha256:  # else another process has loaded meanwhile
+            plan = first
+        else:
+            plan = make_plan(wanted, sources, known.all_forgotten() if sources.anew else known, progress)
         report = IngestReport(plan=plan, notes=plan.notes)
         parts = [item.new for item in plan.items if item.new is not None]
         progress.reading(len(parts), sum(part.size_bytes for part in parts))

@@ -1,5 +1,7 @@
 """Tables recognised by what their header says as a whole, rather than by columns of known names."""
 
+import functools
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any, ClassVar
 
@@ -8,7 +10,7 @@ from ..format import Head, Part
 from ..readers.csv_rows import CsvRow, rows
 from ..readers.document import BadRecord, Object, lines_of, read_text
 from ..readers.json_format import ListFormat, UnlocatedRecords
-from ..readers.results import Results
+from ..readers.results import Results, Subject, number
 
 
 class HeadedTable(ListFormat):
@@ -56,3 +58,15 @@ class HeadedTable(ListFormat):
 
 def _rows(lines: list[str], separator: str) -> list[CsvRow]:
     return list(rows(((at, line.encode("utf-8", "backslashreplace")) for at, line in enumerate(lines, 1)), separator))
+
+
+def providers(record: Object, results: Results, axes: Iterable[str]) -> "functools.partial[Subject]":
+    """The axes of the case of each provider in a row."""
+    sizes = {axis: typed(record.take(axis)) for axis in axes}
+    return functools.partial(results.case, PurePath(results.part.name).stem, parameters=sizes)
+
+
+def typed(value: Any) -> Any:
+    """A size as a number, a whole one where it is."""
+    read = number(value)
+    return value if read is None else int(read) if read.is_integer() else read

@@ -31,10 +31,11 @@ from typing import Any
 
 from ...warehouse.events import Instant
 from ..format import Part
-from ..readers.document import BadRecord, Object, decode, numbered_lines, repeated_key
+from ..readers.document import BadRecord, Object, decode, repeated_key
 from ..readers.lazy_lists import count_in, records_in
 from ..readers.results import Results, Subject, number
 from ..readers.settings import settings_of
+from ..readers.text_pieces import numbered_lines
 
 METRICS = {
     "e2el": "latency", "e2e_latency": "latency", "request_latency": "latency", "end_to_end_latency": "latency",

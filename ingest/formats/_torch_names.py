@@ -20,7 +20,7 @@ FOLDER = re.compile(
     r"(?:day_\d{3}_(?P<day>\d\d)_(?P<month>\d\d)|(?P<first_month>\d\d)_(?P<first_day>\d\d))_(?P<year>\d\d)_\w+",
     re.ASCII,
 )
-FOLDERS = ("day_[0-9][0-9][0-9]_*/*.csv", "[0-9][0-9]_[0-9][0-9]_[0-9][0-9]_*/*.csv")
+NIGHT_FOLDERS = ("day_[0-9][0-9][0-9]_*/*.csv", "[0-9][0-9]_[0-9][0-9]_[0-9][0-9]_*/*.csv")
 
 
 def stem(name: str) -> str:

@@ -15,14 +15,19 @@ from ...warehouse.recorder import case_ids
 from ..format import Part
 from ..readers.csv_rows import BadRow, CsvRow, whole
 
-PERFORMANCE, ACCURACY, COVERAGE, COMPILATION = "performance", "accuracy", "coverage", "compilation metrics"
-LEADING = ["dev", "name", "batch_size"]
-COLUMNS = [  # of a performance file, in the order they were added over the years; older files have fewer
-    *LEADING, "speedup", "abs_latency", "compilation_latency", "compression_ratio", "eager_peak_mem", "dynamo_peak_mem",
+PERFORMANCE_FILE, ACCURACY_FILE, COVERAGE_FILE, COMPILATION_FILE = (
+    "performance",
+    "accuracy",
+    "coverage",
+    "compilation metrics",
+)
+FIRST_COLUMNS = ["dev", "name", "batch_size"]
+CASE_COLUMNS = [  # of a performance file, in the order they were added over the years; older files have fewer
+    *FIRST_COLUMNS, "speedup", "abs_latency", "compilation_latency", "compression_ratio", "eager_peak_mem", "dynamo_peak_mem",
     "calls_captured", "unique_graphs", "graph_breaks", "unique_graph_breaks", "autograd_captures", "autograd_compiles",
     "cudagraph_skips",
 ]  # fmt: skip
-NO_METRICS = {*LEADING, "accuracy", "tag"}
+NO_METRICS = {*FIRST_COLUMNS, "accuracy", "tag"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ class ResultRows:
         case_id = case[0]
         ended = self._ended(row)
         metrics = []
-        if ended is None or ended[0] == "ok" or self._kind == ACCURACY:
+        if ended is None or ended[0] == "ok" or self._kind == ACCURACY_FILE:
             metrics = [
                 (row.line, case_id, text, _value(measure, text), measure)
                 for measure, text in zip(self._measures(len(row.cells), device), row.cells, strict=False)
@@ -115,7 +120,7 @@ class ResultRows:
         """Write all rows taken to a batch."""
         cases = _columns(self._cases, "line", "case_id", "work_hash", "name", "device", "batch_size", "parameters")
         outcomes = _columns(self._outcomes, "line", "case_id", "status", "reason")
-        outcomes["kind"] = "accuracy" if self._kind == ACCURACY else "performance"
+        outcomes["kind"] = "accuracy" if self._kind == ACCURACY_FILE else "performance"
         metrics = _columns(self._metrics, "line", "case_id", "original_value", "value", "measure")
         measures = metrics.pop("measure", ())
         for name in ("metric", "unit", "better", "original_unit"):
@@ -137,23 +142,25 @@ class ResultRows:
             raise BadRow("blank line")
         if row.text.lstrip().startswith("#"):
             raise BadRow("disabled with #")
-        if row.cells[:3] == LEADING:
+        if row.cells[:3] == FIRST_COLUMNS:
             raise BadRow("a header amid the rows")
         columns, have = self._columns, len(row.cells)
         if have < 4:
             raise BadRow(f"{counted(have, 'column')}; want device, name, batch size and a result at least")
-        if self._kind == COMPILATION and have != len(columns):
+        if self._kind == COMPILATION_FILE and have != len(columns):
             # A phase that did not run is left out of a row, and which one it was nobody can tell from the rest.
             raise BadRow(
                 f"{have - 3} phase times under {len(columns) - 3} phases: which are missing or added is unknown"
             )
-        if have > len(columns) and (len(columns) < 4 or columns != COLUMNS[: len(columns)] or have > len(COLUMNS)):
+        if have > len(columns) and (
+            len(columns) < 4 or columns != CASE_COLUMNS[: len(columns)] or have > len(CASE_COLUMNS)
+        ):
             raise BadRow(f"{counted(have, 'column')} under a header of {len(columns)}")
 
     def _measures(self, width: int, device: str) -> list[Measure | None]:
         """The metric of each cell of a row; None for the axes."""
         if (measures := self._known.get((width, device))) is None:
-            columns = COLUMNS[:width] if width > len(self._columns) else self._columns
+            columns = CASE_COLUMNS[:width] if width > len(self._columns) else self._columns
             measures = self._known[width, device] = [_measure(column, self._kind, device) for column in columns]
         return measures
 
@@ -163,10 +170,10 @@ class ResultRows:
         Raises:
             BadRow: The row does not.
         """
-        if self._kind == COMPILATION:
+        if self._kind == COMPILATION_FILE:
             return None
         text = row.cells[3]
-        if self._kind == ACCURACY:
+        if self._kind == ACCURACY_FILE:
             if not text:
                 raise BadRow("no accuracy")
             return ("fail_to_run", f"the accuracy column reads {text!r}") if is_number(text) else (text, None)
@@ -174,7 +181,7 @@ class ResultRows:
             if len(row.cells) == 4 and re.fullmatch(r"\w+", text):
                 return text, f"the speedup column reads {text!r}"
             raise BadRow(f"speedup is {text!r}, not a number")
-        if float(text) > 0 or (self._kind == COVERAGE and len(row.cells) > 4):  # no graph, yet it ran
+        if float(text) > 0 or (self._kind == COVERAGE_FILE and len(row.cells) > 4):  # no graph, yet it ran
             return "ok", None
         return "fail_to_run", f"the row has no measurement: {row.text}"
 
@@ -219,7 +226,7 @@ def _case(
 def _measure(column: str, kind: str, device: str) -> Measure | None:
     if column in NO_METRICS:
         return None
-    if kind == COMPILATION:
+    if kind == COMPILATION_FILE:
         return Measure(column, f"compile_phase:{column}", "ns", 1e9, "s", "lower")
     measure = next((each for each in MEASURES if each.column == column), Measure(column, column))
     if device == "cpu" and column in PERCENT_OF_MEMORY:

@@ -9,7 +9,7 @@ OTHER = (  # what the format defines beside the usual
     "id", "bp", "s", "tts", "tdur", "stack", "sf", "cname", "scope", "bind_id", "flow_in", "flow_out", "id2", "estack", "esf",
 )  # fmt: skip
 TEXTS, JSONS = ("ph", "cat", "name", "ts", "dur"), ("pid", "tid", "args", *OTHER)
-AXES = (  # arguments that tell what was computed, the same whenever it is computed again
+COMPUTED_AXES = (  # arguments that tell what was computed, the same whenever it is computed again
     "Input Dims", "Input type", "grid", "block", "bytes", "Collective name", "In msg nelems", "Out msg nelems", "Group size",
     "dtype",
 )  # fmt: skip
@@ -34,7 +34,7 @@ def _fields(args: str) -> str:
 
 
 FIELDS, FIELDS_IN_PLACE = _fields("args"), _fields("'{\"device\":' || (args -> 'device') || '}'")  # of `_trace_spans`
-_PATHS = ", ".join(literal(f'$."{key}"') for key in AXES)
+_PATHS = ", ".join(literal(f'$."{key}"') for key in COMPUTED_AXES)
 RECORDS = f"""
 CREATE OR REPLACE TEMP TABLE records AS
 WITH numbers AS (

@@ -14,10 +14,11 @@ from typing import Any
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally
+from ..readers.bulk import LONGEST_NAME
 from ..readers.declared import look
 from ..readers.document import BadRecord, Object, decode_companion
 from ..readers.json_format import JsonFormat, reject_file
-from ..readers.results import LONGEST_NAME, Results, Subject, number
+from ..readers.results import Results, Subject, number
 from . import _serving
 
 SUMMARY = "profile_export_aiperf.json"
@@ -28,6 +29,7 @@ SAMPLES = {  # of one request
 ZERO_IS_MISSING = {"latency", "ttft", "ttst", "tpot", "itl"}
 GAPS = "inter_chunk_latency"
 LOAD = ("concurrency", "request_rate", "request_count", "benchmark_duration")
+LATER = {"requests": "request_count", "rate": "request_rate", "duration": "benchmark_duration"}  # of a phase -> of LOAD
 TRIAL = re.compile(r"(?:trial|run)[_-]?\d+", re.IGNORECASE)
 VERSION, SLICES, AGGREGATE = "aiperf_version", "timeslices", "metadata.aggregation_type"
 COUNTS = {"request_count": "completed", "error_request_count": "failed", "good_request_count": "good_requests"}
@@ -166,15 +168,30 @@ def _about(results: Results, summary: Any = None) -> tuple[str, dict[str, Any]]:
         {key: value for key, value in config.items() if isinstance(value, Object)} if isinstance(config, Object) else {}
     )
     names = sections.get("endpoint", Object()).get("model_names")
-    known = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    items = sections.get("models", Object()).get("items")  # of later versions
+    named = [item.get("name") for item in items if isinstance(item, Object)] if isinstance(items, list) else []
+    known = [name for name in (names if isinstance(names, list) else named) if isinstance(name, str)]
     name = ",".join(known)
-    load = sections.get("loadgen", Object())
+    load, lengths = _load(config) if isinstance(config, Object) else ({}, {})
     axes = {key: _serving.axis_value(load.get(key)) for key in LOAD if isinstance(load.get(key), int | float)}
-    for side in ("input", "output"):
-        mean = look(sections.get("input", Object()), f"prompt.{side}_tokens.mean")
+    for side, mean in lengths.items():
         if isinstance(mean, int | float):
-            axes[f"{side}_tokens"] = int(mean) if float(mean).is_integer() else mean
+            axes[side] = int(mean) if float(mean).is_integer() else mean
     return name if 0 < len(name) < LONGEST_NAME else results.part.path.absolute().parent.name or "aiperf", axes
+
+
+def _load(config: Object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Load and mean lengths asked for; of a later version those of the phase that is measured, and of the first data set."""
+    phases, datasets = config.get("phases"), config.get("datasets")
+    if not isinstance(phases, list):
+        lengths = {side: look(config, f"input.prompt.{side}.mean") for side in ("input_tokens", "output_tokens")}
+        return dict(load if isinstance(load := config.get("loadgen"), Object) else {}), lengths
+    known = [phase for phase in phases if isinstance(phase, Object)]
+    phase = next((phase for phase in known if phase.get("name") == "profiling"), known[-1] if known else Object())
+    first = datasets[0] if isinstance(datasets, list) and datasets and isinstance(datasets[0], Object) else Object()
+    load = {LATER.get(key, key): value for key, value in phase.items()}
+    given = {side: look(first, f"prompts.{key}") for side, key in (("input_tokens", "isl"), ("output_tokens", "osl"))}
+    return load, {side: one.get("mean") if isinstance(one, Object) else one for side, one in given.items()}
 
 
 def _request(results: Results, line: str, name: str, axes: dict[str, Any]) -> None:

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...warehouse.events import Instant, Json, Reject, ScheduleChunk, as_json
 from ...warehouse.forward_pass import (
     MOST_NUMBER,
-    NAMED,
+    NAMED_FIELDS,
     QUEUED,
     QUEUED_TOKENS,
     QUEUED_VARIANCES,
     SCHEDULED,
-    SCHEMA,
     SOURCE,
     TIME_SPANS,
+    TRACE_SCHEMA,
     UNKNOWN_SPAN,
     VARIANCES,
     VERSION,
@@ -97,7 +97,7 @@ class DynamoFpm(Format):
         return not line.startswith(b"{") or line.rstrip().endswith(b"}")
 
     def order(self, names: Iterable[str]) -> list[str]:
-        """By prefix and producer, then by the number of the segment."""
+        """Sort by prefix and producer, then by the number of the segment."""
         return sorted(names, key=_segment)
 
     def left_out(self, head: Head) -> str | None:
@@ -327,8 +327,8 @@ def _read(line: bytes) -> dict[str, Any]:
         received = _whole(record, "received_at_ns")
         return {**_pass(fpm, None), "capture_mode": None, "recorded_at": Instant(received // 1000)}
     event = _object(record, "event")
-    if event.get("schema") != SCHEMA:
-        raise BadRecord(f"schema is {show(event.get('schema'))}; this bench reads {SCHEMA}. Update bench")
+    if event.get("schema") != TRACE_SCHEMA:
+        raise BadRecord(f"schema is {show(event.get('schema'))}; this bench reads {TRACE_SCHEMA}. Update bench")
     mode = event.get("capture_mode")
     if mode not in MODES:
         raise BadRecord(f"capture_mode is {show(mode)}, not full or sampled")
@@ -367,7 +367,9 @@ def _unknown(fpm: Object, scheduled: Object, queued: Object) -> dict[str, Any]:
         "queued_requests": (queued, {*QUEUED, *QUEUED_TOKENS, *VARIANCES}),
     }
     left = {name: {key: part[key] for key in part if key not in known} for name, (part, known) in parts.items()}
-    return {key: fpm[key] for key in fpm if key not in NAMED} | {name: rest for name, rest in left.items() if rest}
+    return {key: fpm[key] for key in fpm if key not in NAMED_FIELDS} | {
+        name: rest for name, rest in left.items() if rest
+    }
 
 
 def _extra_sql(sources: Set[tuple[str | None, ...]]) -> str:
@@ -439,13 +441,13 @@ class _Group:
 
     @property
     def source(self) -> tuple[str | None, ...]:
-        """Where they come from."""
+        """The file that they come from."""
         return self.namespace, self.component, self.producer_id
 
     def is_proven(self, kind: str) -> bool:
         """Return whether the exact reader would take each of them as it stands."""
         proven = self.good == self.rows and self.worker_id is not None and self.version == VERSION
-        known = self.schema == SCHEMA and self.capture_mode in MODES
+        known = self.schema == TRACE_SCHEMA and self.capture_mode in MODES
         return proven and (kind == "plain" or (known and None not in self.source))
 
 

@@ -6,9 +6,10 @@ from pathlib import PurePath
 
 from ...warehouse.log import Batch
 from ..format import FILE, MAX_TEXT, Format, Head, Part, Tally, split_lines
-from ..readers.document import BadRecord, line_blocks, lines_of
+from ..readers.document import BadRecord, lines_of
 from ..readers.json_format import reject_file
 from ..readers.results import Results
+from ..readers.text_pieces import line_blocks
 
 METRIC = "samples"
 SEPARATOR = ";"

@@ -18,12 +18,13 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.events import Instant
 from ...warehouse.log import Batch
 from ..format import Head, Part, Tally
+from ..readers.bulk import LONGEST_NAME
 from ..readers.csv_rows import reason_of
 from ..readers.document import BadRecord, Object, decode_companion, instant, lines_of, read_text
 from ..readers.files import read_head
 from ..readers.json_format import JsonFormat, UnlocatedRecords, reject_file
 from ..readers.lazy_lists import count_in, read_document, records_in
-from ..readers.results import LONGEST_NAME, Results, Subject
+from ..readers.results import Results, Subject
 from . import _serving
 
 SUFFIX = "_genai_perf"

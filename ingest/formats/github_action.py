@@ -112,7 +112,7 @@ def _run(suite: str, entry: Any, about: dict[str, Any], results: Results) -> lis
 
 
 def _moment(entry: Object, commit: Object) -> Instant | None:
-    """When it was measured, else when it was committed."""
+    """The time of the measurement, else of the commit."""
     return entry.moment("date") or instant(commit.get("timestamp"))
 
 

@@ -10,7 +10,7 @@ from ..readers.document import BadRecord, Object, labels
 from ..readers.json_format import JsonFormat
 from ..readers.results import Results, Subject, number
 
-STATISTICS = {"mean", "median", "stddev", "cv", "BigO", "RMS"}
+AGGREGATES = {"mean", "median", "stddev", "cv", "BigO", "RMS"}
 MACHINE = ("caches", "cpu_scaling_enabled", "aslr_enabled", "library_version", "library_build_type")
 SETTINGS = {"repetitions", "repetition_index", "threads", "family_index", "per_family_instance_index", "iterations"}
 RATES = {"bytes_per_second": "bytes/s", "items_per_second": "items/s"}
@@ -83,7 +83,7 @@ def _with_types(records: list[Any]) -> list[Any]:
     for record in records:
         if isinstance(record, Object) and type(record.get("name")) is str and "run_type" not in record:
             base, _, statistic = record["name"].rpartition("_")
-            if base in names and statistic in STATISTICS:
+            if base in names and statistic in AGGREGATES:
                 record |= {"run_type": "aggregate", "aggregate_name": statistic}
     return records
 

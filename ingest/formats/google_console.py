@@ -9,7 +9,7 @@ from ..format import FILE, Head
 from ..readers.document import BadRecord, lines_of
 from ..readers.results import Results
 from ..readers.text_format import TextFormat
-from .google_benchmark import RATES, STATISTICS
+from .google_benchmark import AGGREGATES, RATES
 
 HEADER = re.compile(r"Benchmark\s+Time\s+CPU\s+Iterations(?:\s+UserCounters\.\.\.)?\s*")
 ROW = re.compile(r"(\S.*?)\s+(\d[\d.e+-]*) (ns|us|ms|s|%)\s+(\d[\d.e+-]*) (?:ns|us|ms|s|%)\s+(\d+)((?:\s+\S.*)?)")
@@ -65,7 +65,7 @@ def _read(results: Results, text: str) -> None:
     if row is None:
         raise BadRecord("no row of the table")
     base, _, ending = row[1].rpartition("_")
-    statistic = ending if ending in STATISTICS and base else None
+    statistic = ending if ending in AGGREGATES and base else None
     case = results.case(base if statistic else row[1])
     times = {"latency": row[2], "cpu_time": row[4]}
     unit, loops, at = row[3], int(row[5][:18]), results.context[case.case_id]

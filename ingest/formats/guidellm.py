@@ -9,10 +9,11 @@ from typing import Any
 
 from ...warehouse.events import Environment
 from ..format import FILE, Part
+from ..readers.bulk import LONGEST_NAME
 from ..readers.document import Object, instant
 from ..readers.json_format import JsonFormat, UnlocatedRecords
 from ..readers.lazy_lists import count_in, read_document, records_in
-from ..readers.results import LONGEST_NAME, Results, Subject
+from ..readers.results import Results, Subject
 from . import _serving
 
 STATUSES = ("successful", "incomplete", "errored", "total")

@@ -8,13 +8,7 @@ from ..readers.json_format import JsonFormat, records_of
 from ..readers.results import Results
 
 NAMES = {"Ir": "instructions", "EstimatedCycles": "estimated_cycles", "TotalRW": "total_read_write"}
-UNITS = {
-    "TotalBytes": "bytes",
-    "AtTGmaxBytes": "bytes",
-    "AtTEndBytes": "bytes",
-    "ReadsBytes": "bytes",
-    "WritesBytes": "bytes",
-}
+UNITS = {"Bytes": "bytes", "Rate": "%"}  # of events that end so; others are counts
 NO_BETTER = {"L1hits", "L1HitRate", "LLHitRate", "RamHitRate"}
 
 
@@ -22,7 +16,7 @@ class Gungraun(JsonFormat):
     """Summaries of Gungraun."""
 
     name = "gungraun"
-    doc = "Gungraun (iai-callgrind) summary.json, versions 2 to 6"
+    doc = "Gungraun (iai-callgrind) summary.json, versions 2 to 7"
     becomes = (
         "module, function and id → case; Ir → instructions, other events by their names; the run before is not loaded"
     )
@@ -49,30 +43,40 @@ class Gungraun(JsonFormat):
         if not found:
             raise BadRecord("no totals of events")
         case = results.case(f"{name} {case_id}" if case_id else name, suite=record.text("kind"))
-        for event, value in found:
+        for event, value, unit in found:
             better = None if event in NO_BETTER else "lower"
-            case.metric(NAMES.get(event, event), value, UNITS.get(event, "count"), better=better)
-        case.text("details", record.take("details"))
+            case.metric(NAMES.get(event, event), value, unit or _unit(event), better=better)
+        case.text("details", record.take("details") or record.take("description"))
 
 
-def _totals(value: Any, tool: str = "") -> Iterator[tuple[str, Any]]:
-    """Events and their new values, wherever a total stands."""
+def _unit(event: str) -> str:
+    return next((unit for end, unit in UNITS.items() if event.endswith(end)), "count")
+
+
+def _totals(value: Any) -> Iterator[tuple[str, Any, str | None]]:
+    """Events, new values and the unit that the file gives, wherever a total stands; of perf, which has none, its only part."""
     for key, inner in value.items() if isinstance(value, dict) else ():
-        if key == "total" and isinstance(inner, dict) and isinstance(inner.get("summary"), dict):
-            yield from _events(inner["summary"])
-        elif key in ("callgrind_summary", "callgrind_run", "profiles", "summaries"):
+        if key == "total" and isinstance(inner, dict):
+            yield from _events(inner.get("summary") or inner.get("metrics") or _only(value.get("parts")).get("metrics"))
+        elif key in ("callgrind_summary", "callgrind_run", "profiles", "summaries", "data"):
             for one in inner if isinstance(inner, list) else [inner]:
-                yield from _totals(one, key)
+                yield from _totals(one)
 
 
-def _events(summary: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for event, found in summary.items():
-        metrics = found.get("metrics") if isinstance(found, dict) else None
-        if isinstance(metrics, dict):
-            new = metrics.get("Left", metrics.get("Both"))
+def _only(parts: Any) -> dict[str, Any]:
+    return parts[0] if isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], dict) else {}
+
+
+def _events(events: Any) -> Iterator[tuple[str, Any, str | None]]:
+    for event, found in events.items() if isinstance(events, dict) else ():
+        sides = found.get("metrics", found.get("values")) if isinstance(found, dict) else None
+        if isinstance(sides, dict):
+            new = sides.get("Left", sides.get("Both", sides.get("new")))
             new = new[0] if isinstance(new, list) and new else new
-            new = next(iter(new.values()), None) if isinstance(new, dict) else new  # {"Int": 5}
+            unit = new.get("unit") if isinstance(new, dict) else None  # {"value": 5, "unit": "ms"}
+            new = next(iter(new.values()), None) if isinstance(new, dict) and "value" not in new else new  # {"Int": 5}
+            new = new["value"] if isinstance(new, dict) else new
             if new is not None:
-                yield event, new
+                yield event, new, unit if isinstance(unit, str) else None
         elif isinstance(found, dict):  # events of a tool, under its name
             yield from _events(found)

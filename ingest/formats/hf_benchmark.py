@@ -21,10 +21,13 @@ class HfBenchmark(Declared):
     """Results of transformers' benchmark."""
 
     name = "hf-benchmark"
-    doc = "transformers benchmark v2 JSON"
-    becomes = "file (without its date) or model → case, config → axes; e2e_latency → latency; dt_tokens → ttft and tpot"
+    doc = "transformers benchmark v2 JSON or JSON lines"
+    becomes = (
+        "file (without its date) or model → case, config → axes; e2e_latency → latency; time_to_first_token → ttft, "
+        "inter_token_latency → tpot; dt_tokens → both; success false → fail_to_run"
+    )
     lost = "when each token came"
-    holds = Object
+    lines = True
     shapes = (frozenset({"metadata.hardware_info", "measurements.e2e_latency", "config.batch_size"}),)
     about = {
         "started_at": "metadata.timestamp", "git_commit": "metadata.commit_id", "git_branch": "metadata.branch_name",
@@ -35,7 +38,12 @@ class HfBenchmark(Declared):
         "config": "config.name", "batch_size": "config.batch_size", "sequence_length": "config.sequence_length",
         **{key: f"config.{key}" for key in CONFIG},
     }  # fmt: skip
-    values = {"measurements.e2e_latency": Quantity("latency", "s", block=0)}
+    values = {
+        "measurements.e2e_latency": Quantity("latency", "s", block=0),
+        "measurements.time_to_first_token": Quantity("ttft", "s", block=0),
+        "measurements.inter_token_latency": Quantity("tpot", "s", block=0),
+    }
+    omitted = ("measurements.timestamps", "benchmark_config_hash")
 
     def recognise(self, head: Any) -> bool:
         """Return whether it has the fields, at the top or under the hash of a configuration."""
@@ -43,8 +51,9 @@ class HfBenchmark(Declared):
         return super().recognise(head) or self.shapes[0] <= inner
 
     def find(self, document: Any) -> Iterable[Any]:
-        """The one configuration, or those that stand under their hashes."""
-        return [document] if "measurements" in document else list(document.values())
+        """The one configuration, those that stand under their hashes, or one a line."""
+        for one in document if isinstance(document, list) else [document]:
+            yield from one.values() if isinstance(one, Object) and "measurements" not in one else [one]
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """The machine is that of the first configuration."""
@@ -60,7 +69,9 @@ class HfBenchmark(Declared):
         return super().case(record, results, name or named)
 
     def more(self, record: Object, case: Subject, results: Results) -> None:
-        """Times since the start of each call: to its first token, and between tokens on average."""
+        """Its failure; and of times since the start of each call, to its first token, and between tokens on average."""
+        if taken(record, "metadata.success") is False:
+            case.outcome("fail_to_run", "its success is false")
         calls = [call for call in taken(record, GAPS) or [] if isinstance(call, list) and call]
         first, mean = [call[0] for call in calls], list[float | None]()
         for call in calls:

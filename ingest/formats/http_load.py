@@ -9,7 +9,7 @@ from ...warehouse.events import Instant
 from ..format import Head
 from ..readers.csv_rows import find_header
 from ..readers.document import BadRecord, Object, lines_of
-from ..readers.json_format import LEADING, JsonFormat, ListFormat
+from ..readers.json_format import LINES_BEFORE_HEADER, JsonFormat, ListFormat
 from ..readers.results import Results, Subject, number
 
 TAGGED = re.compile(r"([^{]*)\{(.*)\}")  # http_req_duration{expected_response:true}
@@ -111,7 +111,7 @@ class Locust(ListFormat):
 
     def left_out(self, head: Head) -> str | None:
         """The fields other than statistics."""
-        others = find_header(enumerate(lines_of(head.text)[:LEADING], 1), LOCUST_OTHERS)
+        others = find_header(enumerate(lines_of(head.text)[:LINES_BEFORE_HEADER], 1), LOCUST_OTHERS)
         return "is not the statistics of Locust but what goes with them (…_stats.csv has those)" if others else None
 
     def load(self, record: Object, results: Results) -> None:

@@ -1,40 +1,32 @@
-"""Tables of kernel benchmarks with a provider a column or a row: triton.testing.perf_report, tritonbench, Liger-Kernel."""
+"""Tables of kernel benchmarks with a provider a column or a row: triton.testing.perf_report, Liger-Kernel."""
 
 import functools
 import json
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import PurePath
+from collections.abc import Iterator
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..format import FILE
+from ..format import FILE, Head
 from ..readers.document import Object
+from ..readers.files import read_head
 from ..readers.json_format import ListFormat, by_run
-from ..readers.results import Chosen, Results, Subject, number
+from ..readers.results import Chosen, Results, number
 from ..readers.units import unit_of
-from ._headed_table import HeadedTable
+from ._headed_table import HeadedTable, providers, typed
 
 COLUMN = re.compile(r"(.+?) \(([^()]{1,40})\)")  # Triton (GB/s)
 OPERATIONS = re.compile(r"[KMGTP]?FLOPS?(/s)?|[KMGTP]?OPS?", re.IGNORECASE)
 LATENCY = re.compile(r"(?:run|execution|wall|elapsed)?\s*(?:time|latency)\s*", re.IGNORECASE)
-BENCHED = re.compile(r"(.+)-([a-z_0-9]+)")  # triton_matmul-latency
-BENCH_METRICS = {  # of tritonbench: name, unit, direction
-    "latency": ("latency", "ms", "lower"), "tflops": ("throughput", "TFLOPS", "higher"), "gbps": ("bandwidth", "GB/s", "higher"),
-    "speedup": ("speedup", "ratio", "higher"), "compile_time": ("compile_latency", "ms", "lower"),
-    "walltime": ("walltime", "ms", "lower"), "accuracy": ("accuracy", None, "higher"), "hw_roofline": ("hw_roofline", None, None),
-    "mem_footprint_compression_ratio": ("mem_footprint_compression_ratio", "ratio", "higher"),
-    "cuda_time": ("gpu_time", "ms", "lower"), "gpu_peak_mem": ("gpu_peak", "GB", "lower"),
-    "cpu_peak_mem": ("cpu_peak", "GB", "lower"),
-}  # fmt: skip
+FORKED = re.compile(
+    r"(?P<provider>.+)-(?P<label>GB/s|GBps|TFlops|CV|[cm]?eff)(?:-(?P<statistic>min|max))?", re.IGNORECASE
+)
+REPEATED = ("datetime", "run_counter")  # when, and in which of several runs, a row was measured
+ONE_RUN = re.compile(r"(.+)_\d+")  # name of a file with a run that another file has, too
 LIGER = ("kernel_name", "kernel_provider", "metric_name", "metric_unit", "x_name", "x_value", "y_value_50")
+EFFICIENCIES = {"eff": "efficiency", "ceff": "compute_efficiency", "meff": "memory_efficiency"}
+BINARY = {"MB": "MiB"}  # Liger divides bytes by 2^20
 QUANTILE = re.compile(r"y_value_(\d\d)")
-
-
-def _providers(record: Object, results: Results, axes: Iterable[str]) -> "functools.partial[Subject]":
-    """The axes of the case of each provider in a row."""
-    sizes = {axis: _typed(record.take(axis)) for axis in axes}
-    return functools.partial(results.case, PurePath(results.part.name).stem, parameters=sizes)
 
 
 class TritonReport(HeadedTable):
@@ -55,34 +47,60 @@ class TritonReport(HeadedTable):
     def load(self, record: Object, results: Results) -> None:
         """One size, of all providers."""
         columns = {name: match for name in record if (match := COLUMN.fullmatch(name))}
-        case = _providers(record, results, [name for name in record if name not in columns])
+        case = providers(record, results, [name for name in record if name not in columns])
         for name, match in columns.items():
             metric, unit, better = _measured(match[2]) or ("value", match[2], None)
             case(backend=match[1]).metric(metric, record.take(name), unit, better=better)
 
 
-class Tritonbench(HeadedTable):
-    """A table of tritonbench."""
+class IntelTritonReport(HeadedTable):
+    """A report of the benchmarks of Triton for Intel GPUs."""
 
-    name = "tritonbench"
-    doc = "tritonbench CSV"
-    becomes = "file → case, x_val → axis, `<backend>-<metric>` → metric of the backend"
-    separators = ";,"
+    name = "intel-triton"
+    doc = "CSV of Triton's benchmarks for Intel GPUs"
+    becomes = (
+        "file → case, sizes → axes, `<provider>-GB/s` → bandwidth of a backend, TFlops → throughput, CV → variation"
+    )
 
     def fits(self, header: list[str], row: list[str]) -> bool:
-        """The size, then columns that end in a metric of tritonbench."""
-        named = [match for name in header[1:] if (match := BENCHED.fullmatch(name)) and match[2] in BENCH_METRICS]
-        return len(header) > 1 and "-" not in header[0] and 0 < len(named) == len(header) - 1
+        """Sizes, then a rate of each provider; what describes a rate, and a moment and a count of runs, may follow."""
+        columns = [name for name in header if name not in REPEATED]
+        found = [FORKED.fullmatch(name) for name in columns]
+        first = next((at for at, match in enumerate(found) if match), 0)
+        return first > 0 and all(found[first:]) and any(match and _rate(match["label"]) for match in found)
+
+    def left_out(self, head: Head) -> str | None:
+        """A file of one run, where the file of all runs lies beside it."""
+        match = ONE_RUN.fullmatch(head.path.stem)
+        beside = head.path.with_stem(match[1]) if match else head.path
+        if match and beside.is_file() and self.recognise(read_head(beside)):
+            return f"repeats {beside.name}, which lies beside it"
+        return None
+
+    def open(self, document: Any, results: Results) -> Iterator[Any]:
+        """The first row says when it began."""
+        rows = list(document)
+        moments = [
+            moment for row in rows if isinstance(row, Object) and (moment := row.moment(REPEATED[0])) is not None
+        ]
+        if moments:
+            results.run(started_at=min(moments))
+        return iter(rows)
 
     def load(self, record: Object, results: Results) -> None:
-        """One input, of all backends."""
-        axis, *columns = record
-        case = _providers(record, results, [axis])
-        for name in columns:
-            match = BENCHED.fullmatch(name)
-            if match is not None:
-                metric, unit, better = BENCH_METRICS.get(match[2], (match[2], None, None))
-                case(backend=match[1]).metric(metric, record.take(name).removesuffix("x"), unit, better=better)
+        """One size in one run, of all providers."""
+        columns = {name: match for name in record if (match := FORKED.fullmatch(name))}
+        case = providers(record, results, [name for name in record if name not in columns and name not in REPEATED])
+        for name, match in columns.items():
+            value, label = record.take(name).removesuffix("%"), match["label"].lower()
+            subject = case(backend=match["provider"])
+            if rate := _rate(label):
+                subject.metric(rate, value, match["label"], statistic=match["statistic"] or "mean", better="higher")
+            elif label == "cv":
+                subject.metric("variation", value, "ratio", better="neither")
+            else:
+                percent = "%" if label == "eff" else "ratio"
+                subject.metric(EFFICIENCIES[label], value, percent, better="higher")
 
 
 class Liger(ListFormat):
@@ -104,7 +122,7 @@ class Liger(ListFormat):
         unit, metric = record.text("metric_unit"), record.name("metric_name")
         extra = _json(record.text("extra_benchmark_config_str"))
         axes = {
-            record.name("x_name"): _typed(record.take("x_value")),
+            record.name("x_name"): typed(record.take("x_value")),
             "pass": record.text("kernel_operation_mode"),
             **extra,
         }
@@ -116,7 +134,7 @@ class Liger(ListFormat):
         for key in [key for key in record if QUANTILE.fullmatch(key)]:
             percent = key.removeprefix("y_value_")
             statistic = "median" if percent == "50" else f"p{percent}"
-            case.metric(named, record.take(key), unit, statistic=statistic, better="lower")
+            case.metric(named, record.take(key), BINARY.get(unit or "", unit), statistic=statistic, better="lower")
         for key in ("x_label", "gpu_name", "timestamp", "liger_version"):
             record.take(key)
         case.fields(record.left())
@@ -160,7 +178,7 @@ def _measured(label: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _typed(value: Any) -> Any:
-    """A size as a number, a whole one where it is."""
-    read = number(value)
-    return value if read is None else int(read) if read.is_integer() else read
+def _rate(label: str) -> str | None:
+    """The metric of a rate of Triton for Intel GPUs."""
+    lower = label.lower()
+    return "throughput" if lower == "tflops" else "bandwidth" if lower in ("gb/s", "gbps") else None

@@ -6,9 +6,12 @@ from typing import Any
 from ..format import Head
 from ..readers.declared import Declared, Quantity
 from ..readers.document import Object, lines_of
-from ..readers.json_format import LEADING
+from ..readers.json_format import LINES_BEFORE_HEADER
 
 TABLE = re.compile(r"\|\s*PP\s*\|\s*TG\s*\|.*\|\s*T_PP s\s*\|.*")
+SETTING = re.compile(
+    r"\b(n_kv_max|n_u?batch|flash_attn|is_pp_shared|n_gpu_layers|n_threads(?:_batch)?) = (-?\d+)"
+)  # above it
 COLUMNS = {
     "PP": "pp", "TG": "tg", "B": "pl", "N_KV": "n_kv", "T_PP s": "t_pp", "S_PP t/s": "speed_pp", "T_TG s": "t_tg",
     "S_TG t/s": "speed_tg", "T s": "t", "S t/s": "speed",
@@ -25,7 +28,7 @@ class LlamaBatchedBench(Declared):
     name = "llama-batched-bench"
     doc = "llama-batched-bench or sweep-bench, JSON lines or table"
     becomes = "file → case; pp, tg, pl and settings → axes; t_pp → prefill_latency, t_tg → decode_duration"
-    lost = "lines around the table"
+    lost = "lines around the table but its settings"
     shapes = (frozenset({"n_kv_max", "n_kv", "pp", "tg", "t_pp", "speed_pp", "t_tg", "speed_tg"}),)
     lines = True
     axes = {axis: axis for axis in AXES}
@@ -37,7 +40,9 @@ class LlamaBatchedBench(Declared):
 
     def recognise(self, head: Head) -> bool:
         """Return whether it has the fields, or the header of the table."""
-        return super().recognise(head) or any(TABLE.fullmatch(line) for line in lines_of(head.text)[:LEADING])
+        return super().recognise(head) or any(
+            TABLE.fullmatch(line) for line in lines_of(head.text)[:LINES_BEFORE_HEADER]
+        )
 
     def parse(self, text: str) -> Any:
         """JSON lines, or the rows of the table in their words."""
@@ -47,7 +52,11 @@ class LlamaBatchedBench(Declared):
             return super().parse(text)
         names = [COLUMNS.get(cell, cell) for cell in _cells(lines[at])]
         rows = [_cells(line) for line in lines[at + 1 :] if line.startswith("|") and not line.startswith(("|-", "| -"))]
-        return [Object([(name, _number(cell)) for name, cell in zip(names, row, strict=False)]) for row in rows]
+        settings = [(key, int(value)) for line in lines[:at] for key, value in SETTING.findall(line)]
+        return [
+            Object([*settings, *((name, _number(cell)) for name, cell in zip(names, row, strict=False))])
+            for row in rows
+        ]
 
 
 def _cells(line: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from ...warehouse.events import Environment
 from ..format import FILE, Head
 from ..readers.document import BadRecord, Object, lines_of
-from ..readers.json_format import LEADING, JsonFormat, UnlocatedRecords, records_of
+from ..readers.json_format import LINES_BEFORE_HEADER, JsonFormat, UnlocatedRecords, records_of
 from ..readers.results import Results
 
 KEYS = ("model_type", "n_prompt", "n_gen", "avg_ts")
@@ -37,7 +37,9 @@ class LlamaBench(JsonFormat):
 
     def recognise(self, head: Head) -> bool:
         """Return whether it has the fields of a test, or the header of the table."""
-        return super().recognise(head) or any(TABLE.fullmatch(line) for line in lines_of(head.text)[:LEADING])
+        return super().recognise(head) or any(
+            TABLE.fullmatch(line) for line in lines_of(head.text)[:LINES_BEFORE_HEADER]
+        )
 
     def parse(self, text: str) -> Any:
         """JSON: a list, or one object a line."""

@@ -95,7 +95,7 @@ def _summary(record: Object, results: Results) -> None:
 
 
 def _case(results: Results, about: Object) -> Subject:
-    """Of what a summary says, or nothing."""
+    """The case that a summary describes; without values if it has none."""
     if not about:
         return results.case(_stem(results), suite="serving")
     axes = {axis: about.take(axis) for axis in AXES}

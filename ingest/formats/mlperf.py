@@ -13,10 +13,11 @@ from typing import Any
 from ...warehouse.events import Environment
 from ...warehouse.log import Batch
 from ..format import FILE, Format, Head, Part, Tally
+from ..readers.bulk import LONGEST_NAME
 from ..readers.document import BadRecord, Object, decode_companion, instant, labels, read_text
 from ..readers.files import read_head
 from ..readers.json_format import reject_file
-from ..readers.results import LONGEST_NAME, Results, Subject, number
+from ..readers.results import Results, Subject, number
 from . import _serving
 from .mlperf_training import KEYS
 

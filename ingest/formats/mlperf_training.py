@@ -6,8 +6,9 @@ from typing import Any
 
 from ...warehouse.events import Environment, Instant
 from ..format import FILE, Head
+from ..readers.bulk import LONGEST_NAME
 from ..readers.document import BadRecord, Object, decode, labels
-from ..readers.results import LONGEST_NAME, Results, Subject, number
+from ..readers.results import Results, Subject, number
 from ..readers.text_format import TextFormat
 from ..readers.units import unit_of
 

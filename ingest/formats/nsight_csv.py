@@ -6,7 +6,7 @@ from typing import Any
 
 from ..format import Head
 from ..readers.document import Object, lines_of
-from ..readers.json_format import LEADING, ListFormat
+from ..readers.json_format import LINES_BEFORE_HEADER, ListFormat
 from ..readers.results import Results, number
 
 NAMES = ("Name", "Range", "Operation")
@@ -83,7 +83,9 @@ class NsightCompute(ListFormat):
 
     def recognise(self, head: Head) -> bool:
         """Return whether it has such a header; that of a raw page may be longer than what is looked at."""
-        return super().recognise(head) or any(line.startswith(RAW) for line in lines_of(head.text)[:LEADING])
+        return super().recognise(head) or any(
+            line.startswith(RAW) for line in lines_of(head.text)[:LINES_BEFORE_HEADER]
+        )
 
     def table(self, text: str) -> list[Any]:
         """Without the lines about the profiling."""

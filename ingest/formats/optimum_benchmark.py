@@ -14,9 +14,10 @@ from typing import Any
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import Environment
 from ..format import Head
+from ..readers.bulk import LONGEST_NAME
 from ..readers.document import BadRecord, Object, decode, decode_companion, labels
 from ..readers.json_format import JsonFormat, UnlocatedRecords
-from ..readers.results import LONGEST_NAME, Results, Subject, number
+from ..readers.results import Results, Subject, number
 from . import _serving
 
 CONFIG, REPORT, BOTH = "benchmark_config.json", "benchmark_report.json", "benchmark.json"

@@ -87,7 +87,7 @@ def _process(own: Object, case: Subject) -> None:
 
 
 def _dates(parts: list[Any]) -> Iterator[Instant]:
-    """When the processes began, as far as the file says."""
+    """The times at which the processes began, as far as the file says."""
     for part in parts:
         if isinstance(part, Object):
             about = part.get("metadata")

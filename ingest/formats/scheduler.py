@@ -13,8 +13,8 @@ This file is long because the exact read, the bulk read and the proof that both 
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ UNIX_SECONDS = (1e8, 1e11)  # a timestamp in this range is wall clock (1973 to 5
 WHOLE, NUMBER, QUOTED, LIST, SINGLE, OTHER = "whole", "number", "quoted", "list", "single", "other"
 
 # field of a record -> column, and what it holds
-FIELDS: dict[str, tuple[str, str]] = {
+STEP_FIELDS: dict[str, tuple[str, str]] = {
     "batch_id": ("batch_id", WHOLE),
     "timestamp": ("clock_s", NUMBER),
     "total_scheduled_tokens": ("total_tokens", WHOLE),
@@ -65,6 +65,19 @@ FIELDS: dict[str, tuple[str, str]] = {
 }
 DURATIONS = {"schedule_duration_ms", "schedule_ms", "model_run_duration_ms", "model_run_ms"}
 CHUNKS = {"chunk_sizes", "prefill_chunk_sizes", "decode_chunk_sizes"}
+TOTALS = ("prefill_tokens", "decode_tokens")  # columns that add up to the tokens of a step
+
+
+@dataclass(frozen=True, slots=True)
+class StepNames:
+    """The names of the fields of a step, and the column without which a record is none."""
+
+    fields: Mapping[str, tuple[str, str]]  # field of a record -> column, and what it holds
+    factors: Mapping[str, float] = field(default_factory=dict)  # of columns that the writer has in another unit
+    required: str = "batch_id"
+
+
+USUAL = StepNames(STEP_FIELDS)
 WALL_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")  # of the field `time`; read as UTC
 
 
@@ -75,6 +88,7 @@ class SchedulerSteps(Format):
     doc = "scheduler profile of an LLM server in JSON lines (batch_id, chunk_sizes …)"
     becomes = "see [ingest](ingest.md#scheduler)"
     grows = True
+    names = USUAL
 
     def recognise(self, head: Head) -> bool:
         """Return whether one of the first lines is a step: a number, chunks and a duration."""
@@ -92,7 +106,7 @@ class SchedulerSteps(Format):
         return stem if is_repeat(stem := Path(name).stem) else ""
 
     def order(self, names: Iterable[str]) -> list[str]:
-        """By the integer after the last `_` of the stem; if a file has none, all by name. Equal keys go by name."""
+        """Sort by the integer after the last `_` of the stem; if a file has none, all by name. Equal keys go by name."""
         keys = {name: re.search(r"_([+-]?[0-9]+)$", Path(name).stem) for name in names}
         if all(keys.values()):
             return sorted(keys, key=lambda name: (int(keys[name][1]), name))  # type: ignore[index]
@@ -104,13 +118,13 @@ class SchedulerSteps(Format):
         filled = part.without_blank_end()  # blank lines at the end say nothing
         rest = replace(part, start_byte=filled.end_byte)
         tally.lines = tally.left_out = sum(map(count_lines, rest.blocks()))
-        odd = _read_bulk(filled, batch, tally) if filled.size_bytes >= BULK_BYTES else None
+        odd = _read_bulk(filled, batch, tally, self.names) if filled.size_bytes >= BULK_BYTES else None
         for number, line in filled.lines(odd) if odd != frozenset() else ():
             tally.lines += 1
             try:
                 if not line.strip():
                     raise BadRecord("blank line")
-                batch.add(_chunk(_decode(line), part, number))
+                batch.add(_chunk(_decode(line), part, number, self.names))
                 tally.loaded += 1
             except BadRecord as error:
                 batch.add(_reject(part, number, str(error), line))
@@ -166,27 +180,31 @@ def _decode(line: bytes) -> dict[str, Any]:
     return record
 
 
-def _chunk(record: dict[str, Any], part: Part, line: int) -> ScheduleChunk:
+def _chunk(record: Mapping[str, Any], part: Part, line: int, names: StepNames) -> ScheduleChunk:
     """The event a record is.
 
     Raises:
         BadRecord: A field holds what its column cannot.
     """
-    if record.get("batch_id") is None:
-        raise BadRecord("no batch_id")
     columns: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, value in record.items():
-        column, kind = FIELDS.get(key, ("", OTHER))
+        column, kind = names.fields.get(key, ("", OTHER))
         if value is None:
             continue
         if kind == OTHER or column in columns:
             extra[key] = value
         else:
             columns[column] = _READ[kind](key, value)
+            if column in names.factors:
+                columns[column] *= names.factors[column]
+    if names.required not in columns:
+        raise BadRecord(f"no {next(key for key, (column, _) in names.fields.items() if column == names.required)}")
     if "chunk_sizes" not in columns and not CHUNKS.isdisjoint(columns):
         prefill, decode = columns.get("prefill_chunk_sizes"), columns.get("decode_chunk_sizes")
         columns["chunk_sizes"] = (prefill or []) + (decode or [])
+    if "total_tokens" not in columns and (parts := [columns[name] for name in TOTALS if name in columns]):
+        columns["total_tokens"] = sum(parts)
     return ScheduleChunk(
         run_id=part.run_id,
         source_id=part.source_id,
@@ -279,20 +297,21 @@ class _Layout:
     """The fields of the first record; all records of one writer have the same fields."""
 
     fields: tuple[_Field, ...]
+    names: StepNames
 
     @classmethod
-    def of(cls, record: dict[str, Any]) -> "_Layout | None":
-        """The layout of a record; None if it has no batch_id, or two fields for one column."""
+    def of(cls, record: dict[str, Any], names: StepNames) -> "_Layout | None":
+        """The layout of a record; None if it lacks what is required, or has two fields for one column."""
         fields = []
         for key, value in record.items():
-            column, kind = FIELDS.get(key, ("", OTHER))
+            column, kind = names.fields.get(key, ("", OTHER))
             if kind == LIST and not isinstance(value, list):
                 kind = SINGLE
             elif kind == NUMBER and isinstance(value, str):
                 kind = QUOTED
             fields.append(_Field(key, column, kind))
         named = [field.column for field in fields if field.column]
-        return cls(tuple(fields)) if len(named) == len(set(named)) and "batch_id" in named else None
+        return cls(tuple(fields), names) if len(named) == len(set(named)) and names.required in named else None
 
     def fits(self, record: dict[str, Any]) -> bool:
         """True if a bulk read with this layout reads this record, and so every record of its shape, correctly."""
@@ -309,11 +328,18 @@ class _Layout:
         types = ", ".join(f"{literal(f.key)}: '{_DUCKDB_TYPES[f.kind]}'" for f in self.fields)
         keys = {field.column: quote(field.key) for field in self.fields if field.column}
         values = {field.column: _LOSSLESS[field.kind].format(quote(field.key)) for field in self.fields if field.column}
+        for column, factor in self.names.factors.items():
+            if column in values:
+                values[column] = f"({values[column]}) * {factor!r}::DOUBLE"
         kinds = [name for name in ("prefill_chunk_sizes", "decode_chunk_sizes") if name in keys]
         if kinds and "chunk_sizes" not in keys:
             chunks = " || ".join(f"coalesce({values[name]}, [])" for name in kinds)
             listed = ", ".join(keys[name] for name in kinds)
             values["chunk_sizes"] = f"CASE WHEN coalesce({listed}) IS NOT NULL THEN {chunks} END"
+        totals = [values[name] for name in TOTALS if name in values]
+        if totals and "total_tokens" not in keys:
+            total = " + ".join(f"coalesce({value}, 0)" for value in totals)
+            values["total_tokens"] = f"CASE WHEN coalesce({', '.join(totals)}) IS NOT NULL THEN {total} END"
         values["recorded_at"] = self._recorded_at(keys)
         others = [field.key for field in self.fields if field.kind == OTHER]
         if others:
@@ -326,13 +352,14 @@ class _Layout:
         return (
             f"SELECT {', '.join(f'{value} AS {name}' for name, value in values.items())} "
             f"FROM read_json({literal(glob_safe(path))}, columns = {{{types}}}, format = 'newline_delimited', "
-            f"compression = 'uncompressed', hive_partitioning = false) QUALIFY {keys['batch_id']} IS NOT NULL"
+            f"compression = 'uncompressed', hive_partitioning = false) QUALIFY {keys[self.names.required]} IS NOT NULL"
         )
 
     def _recorded_at(self, keys: dict[str, str]) -> str:
         cases = []
         if "clock_s" in keys:
-            clock, (low, high) = keys["clock_s"], UNIX_SECONDS
+            (low, high), factor = UNIX_SECONDS, self.names.factors.get("clock_s", 1.0)
+            clock = keys["clock_s"] if factor == 1 else f"({keys['clock_s']} * {factor!r}::DOUBLE)"
             moment = f"make_timestamp(CAST(floor({clock} * 1e6) AS BIGINT))"
             cases.append(f"WHEN {clock} >= {low} AND {clock} < {high} THEN {moment}")
         if any(field.key == "time" for field in self.fields):
@@ -370,13 +397,13 @@ def glob_safe(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
 
 
-def _read_bulk(part: Part, batch: Batch, tally: Tally) -> frozenset[int] | None:
+def _read_bulk(part: Part, batch: Batch, tally: Tally, names: StepNames) -> frozenset[int] | None:
     """Read what can be read in bulk.
 
     Returns:
         The lines left to be read one by one; None for all of them. `tally` counts the others.
     """
-    layout = _first_layout(part)
+    layout = _first_layout(part, names)
     if layout is None:
         return None
     masked = batch.staging / "masked.jsonl"
@@ -406,10 +433,10 @@ class _TooOdd(Exception):
     """More lines are odd than bulk reading is worth."""
 
 
-def _first_layout(part: Part) -> _Layout | None:
+def _first_layout(part: Part, names: StepNames) -> _Layout | None:
     for _, line in part.lines():
         try:
-            return _Layout.of(_decode(line))
+            return _Layout.of(_decode(line), names)
         except BadRecord:
             continue
     return None

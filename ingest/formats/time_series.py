@@ -59,7 +59,7 @@ class _Header:
         return [cell.strip() for cell in cells]
 
     def moment(self, cells: list[str]) -> Instant:
-        """When a row was measured.
+        """The time at which a row was measured.
 
         Raises:
             BadRecord: Its time cannot be read.
@@ -71,7 +71,7 @@ class _Header:
         return moment
 
     def differing(self, rows: list[list[str]]) -> str | None:
-        """Why rows are no series of one thing: a time or a text that nobody expects to differ; None if they are."""
+        """The reason for which rows are not one series: a time or text that should not differ; None if they are one."""
         commits = [index for index, name in enumerate(self.names) if name.lower() in COMMITS]
         keys = [tuple(row[index] for index in (self.time, *commits)) for row in rows]
         if len(set(keys)) < len(keys):
@@ -118,7 +118,7 @@ class TimeSeries(Format):
         return numbers and header.differing(rows) is None
 
     def near_miss(self, head: Head) -> str | None:
-        """Which column says that rows are not one series over time."""
+        """The column that says that rows are not one series over time."""
         header, rows = _begun(head)
         if header is None or not rows or (differing := header.differing(rows)) is None:
             return None

@@ -43,7 +43,7 @@ class TorchBenchmark(JsonFormat):
         return super().recognise(head) or next(_tables(lines_of(head.text)), None) is not None
 
     def parse(self, text: str) -> Any:
-        """Of tables an object: their cells, and how many lines are around them."""
+        """Tables as an object: their cells, and how many lines are around them."""
         lines = lines_of(text)
         tables = list(_tables(lines))
         if not tables:

@@ -18,15 +18,26 @@ from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally, split_lines
 from ..readers.csv_rows import BadRow, CsvRow, read_rows, reject, rows
 from ..readers.document import labels, lines_of
-from ._torch_names import FOLDERS, axes_of, day_of, stem
-from ._torch_rows import ACCURACY, COLUMNS, COMPILATION, COVERAGE, LEADING, PERFORMANCE, ResultRows, is_number
+from ._torch_names import NIGHT_FOLDERS, axes_of, day_of, stem
+from ._torch_rows import (
+    ACCURACY_FILE,
+    CASE_COLUMNS,
+    COMPILATION_FILE,
+    COVERAGE_FILE,
+    FIRST_COLUMNS,
+    PERFORMANCE_FILE,
+    ResultRows,
+    is_number,
+)
 from .torch_baselines import is_wide, repeats_others
 
 LOOK = 1 << 14  # bytes by which a file is recognised
-BEFORE_LATENCY = [column for column in COLUMNS[:7] if column != "abs_latency"]  # of rows without header, until 2022
+BEFORE_LATENCY = [
+    column for column in CASE_COLUMNS[:7] if column != "abs_latency"
+]  # of rows without header, until 2022
 COVERED = ["graphs", "graph_calls", "captured_ops", "total_ops", "pct_ops", "pct_time", "start_latency"]
 # by the first column after LEADING
-TABLE_OF_COLUMN = {"speedup": PERFORMANCE, "accuracy": ACCURACY, "graphs": COVERAGE}
+TABLE_OF_COLUMN = {"speedup": PERFORMANCE_FILE, "accuracy": ACCURACY_FILE, "graphs": COVERAGE_FILE}
 DEVICES = {"cpu", "cuda", "xpu", "mps", "hpu", "npu", "rocm", "hip", "xla", "tpu", "mtia", "maia"}
 CPU_MEMORY = (
     "on a CPU the peak memories are the resident size after the loop, written 100 times too large; "
@@ -48,7 +59,7 @@ class TorchCompile(Format):
         "outcome, speedup, absolute_latency, compile_latency, memory peaks, counters, compile_phase:…; see "
         "[ingest](ingest.md#torch-compile)"
     )
-    places = FOLDERS
+    places = NIGHT_FOLDERS
     unpacks = True
 
     def recognise(self, head: Head) -> bool:
@@ -59,7 +70,7 @@ class TorchCompile(Format):
         if (
             first is None
             or is_wide(first.cells, head.path)
-            or not (_is_result(first) or first.text.lstrip().startswith("#") or first.cells[:1] == LEADING[:1])
+            or not (_is_result(first) or first.text.lstrip().startswith("#") or first.cells[:1] == FIRST_COLUMNS[:1])
         ):
             return False
         return (
@@ -68,7 +79,7 @@ class TorchCompile(Format):
         )
 
     def left_out(self, head: Head) -> str | None:
-        """Why the file repeats other files; None if it does not."""
+        """The reason to take the file for a repetition of others; None if it is not."""
         return _repeats_other_files(head)
 
     def identity(self, name: str) -> str:
@@ -91,7 +102,7 @@ class TorchCompile(Format):
         table = _Table.of(records, part.path.name)
         if table is None:
             tally.notes.append(f"{part.path.name} holds no row of results")
-            table = _Table(PERFORMANCE, COLUMNS, 0)
+            table = _Table(PERFORMANCE_FILE, CASE_COLUMNS, 0)
         axes = axes_of(part.path.name)
         if not axes:
             tally.notes.append(f"the name {part.path.name} says no compiler, suite, dtype and mode; they are NULL")
@@ -128,12 +139,12 @@ def _first_rows(head: Head) -> Iterator[CsvRow]:
 
 
 def _repeats_other_files(head: Head) -> str | None:
-    """Why a file is left out: it is a summary of a report, or an index of an archive; None for results."""
+    """The reason to leave a file out: it summarises a report, or indexes an archive; None for results."""
     first = next(_first_rows(head), None)
     cells = first.cells if first is not None else []
     if (len(cells) > 2 and cells[:2] == ["", "Compiler"]) or cells[:3] == ["dev", "suite", "name"]:
         return "is a published summary, which the views derive from the results"
-    if len(cells) > 3 and cells[:3] == LEADING and cells[3] not in TABLE_OF_COLUMN and repeats_others(head.path):
+    if len(cells) > 3 and cells[:3] == FIRST_COLUMNS and cells[3] not in TABLE_OF_COLUMN and repeats_others(head.path):
         return "shows side by side what the compilers' own files hold"
     if first is not None and LOOKUP.fullmatch(first.text):
         folders = [line.rpartition(",")[2] for line in lines_of(head.text) if LOOKUP.fullmatch(line)]
@@ -159,24 +170,24 @@ class _Table:
         if first is None:
             return None
         cells = [cell.removeprefix("#").strip() for cell in records[first].cells]
-        if cells[:3] == LEADING and len(cells) > 3:
-            return cls(TABLE_OF_COLUMN.get(cells[3], COMPILATION), cells, first + 1)
+        if cells[:3] == FIRST_COLUMNS and len(cells) > 3:
+            return cls(TABLE_OF_COLUMN.get(cells[3], COMPILATION_FILE), cells, first + 1)
         data = [row for row in records[first:] if _is_result(row)]
         if not data or (not _is_result(records[first]) and not records[first].text.lstrip().startswith("#")):
             return None
         called = stem(name)
         width = max(len(row.cells) for row in data)
         if called.endswith("_compilation_metrics"):
-            return cls(COMPILATION, LEADING, first)
+            return cls(COMPILATION_FILE, FIRST_COLUMNS, first)
         if "_coverage_" in called:
-            return cls(COVERAGE, [*LEADING, *COVERED], first)
-        if width == 4 and (axes_of(name).get("kind") or _kind_of(data)) == ACCURACY:
-            return cls(ACCURACY, [*LEADING, "accuracy"], first)
-        return cls(PERFORMANCE, BEFORE_LATENCY if width == len(BEFORE_LATENCY) else COLUMNS, first)
+            return cls(COVERAGE_FILE, [*FIRST_COLUMNS, *COVERED], first)
+        if width == 4 and (axes_of(name).get("kind") or _kind_of(data)) == ACCURACY_FILE:
+            return cls(ACCURACY_FILE, [*FIRST_COLUMNS, "accuracy"], first)
+        return cls(PERFORMANCE_FILE, BEFORE_LATENCY if width == len(BEFORE_LATENCY) else CASE_COLUMNS, first)
 
 
 def _kind_of(data: list[CsvRow]) -> str:
-    return PERFORMANCE if all(is_number(row.cells[3]) for row in data) else ACCURACY
+    return PERFORMANCE_FILE if all(is_number(row.cells[3]) for row in data) else ACCURACY_FILE
 
 
 def _is_result(row: CsvRow) -> bool:

@@ -22,9 +22,10 @@ from ...warehouse.recorder import case_ids
 from ...warehouse.schema import literal
 from ..format import FILE, MAX_LINE_BYTES, MAX_TEXT, Format, Head, Part, Tally
 from ..readers.document import BadRecord, Object, decode, labels
-from ..readers.json_stream import JsonArray, TornElement, pieces
+from ..readers.json_stream import JsonArray, TornElement
 from ..readers.packing import packing_of
-from ._trace_rows import AXES, BAD, FIELDS, FIELDS_IN_PLACE, JSONS, RECORDS, ROWS, TEXTS
+from ..readers.text_pieces import pieces
+from ._trace_rows import BAD, COMPUTED_AXES, FIELDS, FIELDS_IN_PLACE, JSONS, RECORDS, ROWS, TEXTS
 
 KEY = "traceEvents"
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
@@ -275,7 +276,7 @@ class _Reader:
         ).fetchall()
         ids = []
         for suite, name, axes, line in new:
-            recorded = dict(zip(AXES, _values(axes), strict=False))
+            recorded = dict(zip(COMPUTED_AXES, _values(axes), strict=False))
             parameters = {key: value for key, value in recorded.items() if value is not None}
             columns: dict[str, Any] = {
                 "name": name,
@@ -310,7 +311,7 @@ class _Reader:
 
 
 def _judge(element: Any) -> tuple[str | None, str]:
-    """Why an element is no event, and its text."""
+    """The reason for which an element is not an event, and its text."""
     if isinstance(element, TornElement):
         return element.reason, element.text
     try:

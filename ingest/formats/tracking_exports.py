@@ -1,17 +1,18 @@
 """Exports of experiment trackers: runs of MLflow, scalars of TensorBoard, charts and summaries of Weights & Biases."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
 from ...warehouse.events import as_json
 from ..format import FILE
+from ..readers.declared import placed
 from ..readers.document import Object
 from ..readers.json_format import JsonFormat, ListFormat
-from ..readers.results import Results, Subject, number
+from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..user_formats.columns import measure_of
-from ._headed_table import HeadedTable
+from ._headed_table import HeadedTable, typed
 
 SCALAR = re.compile(r"(?:(?P<run>.+?)[-_])?tag-(?P<tag>.+)")  # run-train-tag-Loss_train
 CHART = re.compile(r"(.+) - ([^-].*?)(__MIN|__MAX)?")  # eager-run - train/loss__MIN
@@ -24,8 +25,18 @@ ESCAPED = re.compile(r"'(?=[=+\-@])")  # before what a spreadsheet would take fo
 LOSS = re.compile(r"(^|[/_. -])(loss|error|perplexity)$", re.IGNORECASE)
 
 
-def _better(metric: str) -> str | None:
-    return "lower" if LOSS.search(metric) else None
+def _measure(metric: str) -> dict[str, Any]:
+    """Unit and direction of a metric, as far as its name says them."""
+    about = measure_of(metric) or {}
+    return {
+        "unit": about.get("unit"),
+        "better": "lower" if LOSS.search(metric) else about.get("better", AS_THE_UNIT_SAYS),
+    }
+
+
+def _typed_axes(texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a run as the axes of its case."""
+    return placed({key: typed(text) for key, text in texts.items()})
 
 
 class Mlflow(ListFormat):
@@ -56,10 +67,10 @@ class Mlflow(ListFormat):
     def load(self, record: Object, results: Results) -> None:
         """One run."""
         record.name("run_id")
-        axes = {key[7:]: record.take(key) for key in record if key.startswith("params.")}
-        case = results.case(record.text("tags.mlflow.project") or PurePath(results.part.name).stem, parameters=axes)
+        axes = _typed_axes({key[7:]: record.take(key) for key in record if key.startswith("params.")})
+        case = results.case(record.text("tags.mlflow.project") or PurePath(results.part.name).stem, **axes)
         for key in [key for key in record if key.startswith("metrics.")]:
-            case.metric(key[8:], record.take(key), better=_better(key))
+            case.metric(key[8:], record.take(key), **_measure(key[8:]))
         _ended(case, record.text("status"))
         for key in [key for key in record if key.startswith("tags.")]:
             record.take(key)
@@ -89,14 +100,11 @@ class MlflowPage(ListFormat):
         """One run."""
         record.name("Run ID")
         values = {key: ESCAPED.sub("", str(record.take(key))) for key in record if key not in OF_RUN}
-        measured = {key: measure_of(key) for key, value in values.items() if number(value) is not None}
-        case = results.case(
-            PurePath(results.part.name).stem,
-            parameters={key: value for key, value in values.items() if measured.get(key) is None},
-        )
-        for key, about in measured.items():
-            if about is not None:
-                case.metric(key, values[key], about.get("unit"), better=_better(key) or about.get("better"))
+        measured = [key for key, value in values.items() if number(value) is not None and measure_of(key) is not None]
+        axes = _typed_axes({key: value for key, value in values.items() if key not in measured})
+        case = results.case(PurePath(results.part.name).stem, **axes)
+        for key in measured:
+            case.metric(key, values[key], **_measure(key))
         if lasted := LASTED.fullmatch(str(record.get("Duration"))):
             record.take("Duration")
             case.metric("benchmark_duration", float(lasted[1]) * UNITS[lasted[2]], "s", better=None)
@@ -129,12 +137,11 @@ class TensorboardScalars(ListFormat):
         """One step."""
         match = SCALAR.fullmatch(PurePath(results.part.name).stem)
         run, tag = (match["run"], match["tag"]) if match else (None, PurePath(results.part.name).stem)
-        step, moment = record.count("Step"), record.get("Wall time")
-        record["at"] = number(moment)
+        step = record.count("Step")
+        record["at"] = number(record.get("Wall time"))
         case = results.case((run or "run").removeprefix("run-"))
-        case.samples(
-            [record.take("Value")], None, metric=tag, better=_better(tag), sample=step, recorded_at=record.moment("at")
-        )
+        moment = record.moment("at")
+        case.samples([record.take("Value")], metric=tag, sample=step, recorded_at=moment, **_measure(tag))
         record.take("Wall time")
         case.fields(record.left())
 
@@ -165,9 +172,9 @@ class WandbChart(HeadedTable):
                 continue
             case, value, statistic = results.case(match[1]), record.take(name), match[3]
             if statistic is None:
-                case.samples([value], None, metric=match[2], sample=step, better=_better(match[2]))
+                case.samples([value], metric=match[2], sample=step, **_measure(match[2]))
             elif value != record.get(name.removesuffix(statistic)):  # else it is the value itself
-                case.metric(match[2], value, statistic=statistic[2:].lower(), better=_better(match[2]))
+                case.metric(match[2], value, statistic=statistic[2:].lower(), **_measure(match[2]))
 
 
 class WandbSummary(JsonFormat):
@@ -193,5 +200,5 @@ class WandbSummary(JsonFormat):
         for key in ("_timestamp", "_wandb"):
             record.take(key)
         for key in [key for key, value in record.items() if key[:1] != "_" and number(value) is not None]:
-            case.metric(key, record.take(key), better=_better(key))
+            case.metric(key, record.take(key), **_measure(key))
         case.fields(record.left())

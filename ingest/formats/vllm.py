@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from ...warehouse.events import Instant
 from ..format import Head, Part
 from ..readers.document import BadRecord, Object, instant, read_text
 from ..readers.json_format import JsonFormat, records_of
@@ -17,7 +16,6 @@ from ..readers.lazy_lists import read_document
 from ..readers.results import Results
 from . import _serving as serving
 
-DATE = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)", re.ASCII)
 AXES = (
     "best_of", "use_beam_search", "num_prompts", "request_rate", "burstiness", "max_concurrency", "ramp_up_strategy",
     "ramp_up_start_rps", "ramp_up_end_rps", "dataset_name",
@@ -63,7 +61,7 @@ class Vllm(JsonFormat):
     def open(self, document: Any, results: Results) -> Iterator[Any]:
         """The run is the folder's: a sweep has many files."""
         records = [record for record in document if isinstance(record, Object)]
-        began = min((date for record in records if (date := _date(record.get("date"))) is not None), default=None)
+        began = min((date for record in records if (date := instant(record.get("date"))) is not None), default=None)
         commits = {
             commit for record in records for key in COMMITS if isinstance(commit := record.get(key), str) and commit
         }
@@ -84,7 +82,7 @@ class Vllm(JsonFormat):
 
 
 def _serving(record: Object, results: Results) -> None:
-    moment = _date(record.get("date"))
+    moment = instant(record.get("date"))
     if moment is not None:
         record.take("date")
     endpoint = record.text("backend") or record.text("endpoint_type")
@@ -154,8 +152,3 @@ def _failure(record: Object, results: Results) -> None:
 def _stem(results: Results) -> str:
     """The name of the file, where nothing else says what was measured."""
     return PurePath(results.part.name).name.removesuffix(".json")
-
-
-def _date(value: Any) -> Instant | None:
-    match = DATE.fullmatch(value) if isinstance(value, str) else None
-    return instant("{}-{}-{} {}:{}:{}".format(*match.groups()) if match else value)

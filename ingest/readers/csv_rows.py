@@ -93,7 +93,7 @@ def _row(line: int, data: bytes, separator: str) -> CsvRow:
 
 
 def reason_of(error: csv.Error) -> str:
-    """Why a record is no CSV."""
+    """The reason for which a record is not CSV."""
     return LONE_CR if "new-line character" in str(error) else f"{NO_CSV}: {error}"
 
 

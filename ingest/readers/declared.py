@@ -47,7 +47,7 @@ class Quantity:
     statistic: str | None = None
     better: str | None = AS_THE_UNIT_SAYS
     phase: str | None = None
-    void: bool = False  # whether the tool writes 0 for what it did not measure
+    void: bool = False  # whether the tool writes 0 or -1 for what it did not measure
     apart: bool = False  # of a list: whether each sample is a process or repetition of its own
     block: int | None = None  # of a list: the one that all samples share
     loops: int | None = 1  # of a list: calls in each sample
@@ -72,7 +72,7 @@ class Quantity:
 
     def is_void(self, value: Any) -> bool:
         """Return whether a value says that nothing was measured."""
-        return value is None or (self.void and number(value) == 0)
+        return value is None or (self.void and number(value) in (0, -1))
 
 
 class Declared(JsonFormat):
@@ -201,8 +201,7 @@ class Declared(JsonFormat):
         axes |= {field: record.take(field) for field, _ in settings_of(free)}
         if self.setup:
             axes |= self._settings(record)
-        columns = {axis: axes.pop(axis) for axis in COLUMNS if _fits(axis, axes.get(axis))}
-        return results.case(name or PurePath(results.part.name).stem, parameters=axes, **columns)
+        return results.case(name or PurePath(results.part.name).stem, **placed(axes))
 
     def _settings(self, record: Object) -> dict[str, Any]:
         """The texts and switches of a record that no table names."""
@@ -236,6 +235,12 @@ def _cut(path: str) -> tuple[str, str]:
     """A path up to the objects of its last list, and the key in them."""
     before, level, key = path.rpartition(LEVEL)
     return before + level, key
+
+
+def placed(axes: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a case that axes of their names are, and as `parameters` the others."""
+    columns = {axis: axes[axis] for axis in COLUMNS if _fits(axis, axes.get(axis))}
+    return {**columns, "parameters": {axis: value for axis, value in axes.items() if axis not in columns}}
 
 
 def _fits(axis: str, value: Any) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.events import Instant, Json, as_json
-from ..format import BLOCK_BYTES, MAX_TEXT, Part, count_lines, encoding, split_lines
+from ..format import MAX_TEXT, Part, encoding, split_lines
 from .packing import PackingError, packing_of, unpacked
 
 MAX_BYTES = 128 << 20  # of a document, unpacked
@@ -24,6 +24,7 @@ MOMENT = re.compile(
     r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?",
     re.ASCII,
 )
+STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)[-_T]?(\d\d)(\d\d)(\d\d)", re.ASCII)  # 20260501-100000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 10**17  # µs since 1970, in the year 5138: databases differ in what they can say of later ones
 # unix s, ms, µs, ns: 1973 to 5138
@@ -34,7 +35,7 @@ class BadRecord(Exception):
     """A record that cannot be read; the message is the reason."""
 
     def __init__(self, reason: str, note: str | None = None) -> None:
-        """For this reason; `note` is what to say of a file that has such records, after its name."""
+        """Take the reason; `note` is what to say of a file that has such records, after its name."""
         super().__init__(reason)
         self.note = note
 
@@ -210,40 +211,6 @@ def _as_utf8(data: bytes) -> bytes:
     return _decoded(data).encode("utf-8", "surrogatepass") if encoding(data) == "utf-16" else data
 
 
-def numbered_lines(part: Part, *, blank_end: bool = True) -> Iterator[tuple[int, bytes]]:
-    """The lines of a part as `line_blocks` reads them, with their numbers."""
-    number = part.first_line
-    for block in line_blocks(part, blank_end=blank_end):
-        yield from enumerate(split_lines(block), number)
-        number += count_lines(block)
-
-
-def line_blocks(part: Part, *, blank_end: bool) -> Iterator[bytes]:
-    """The bytes of a part in blocks of whole lines; without `blank_end` up to the last line that is not blank.
-
-    A file that is packed or UTF-16 is read as a whole, and is given as UTF-8.
-
-    Raises:
-        BadRecord: It cannot be unpacked, or is UTF-16 and broken.
-    """
-    with part.path.open("rb") as file:
-        start = file.read(8)
-    if not packing_of(start) and encoding(start) != "utf-16":
-        yield from (part if blank_end else part.without_blank_end()).blocks()
-        return
-    data = _as_utf8(read_bytes(part))
-    at, end = 0, len(data)
-    if not blank_end and (filled := len(data.rstrip())) < end:
-        end = data.find(b"\n", filled) + 1 or end if filled else 0
-    for _ in range(part.first_line - 1):
-        at = data.find(b"\n", at, end) + 1 or end
-    while at < end:
-        following = min(at + BLOCK_BYTES, end)
-        following = data.rfind(b"\n", at, following) + 1 or data.find(b"\n", following, end) + 1 or end
-        yield data[at:following]
-        at = following
-
-
 def lines_of(text: str) -> list[str]:
     """Its lines as an editor counts them, without their ends."""
     lines = text.replace("\r\n", "\n").split("\n")
@@ -263,7 +230,9 @@ def decode(text: str) -> Any:
     try:
         value = _decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise BadRecord(f"not valid JSON: {error.msg} at line {error.lineno}, character {error.colno}") from None
+        raise BadRecord(
+            f"not valid JSON: {error.msg.removesuffix(' at')} at line {error.lineno}, character {error.colno}"
+        ) from None
     except RecursionError:
         raise BadRecord("nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
@@ -316,7 +285,11 @@ def instant(value: Any) -> Instant | None:
     if type(value) in (int, float):
         scale = next((scale for low, high, scale in CLOCKS if low <= value < high), None)
         return None if scale is None else Instant(math.floor(value * scale))
-    match = MOMENT.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 100 else None
+    if not isinstance(value, str) or len(value) >= 100:
+        return None
+    if stamp := STAMP.fullmatch(value):
+        value = "{}-{}-{} {}:{}:{}".format(*stamp.groups())
+    match = MOMENT.fullmatch(value.strip())
     if match is None:
         return None
     fraction, zone = (match[7] or "").ljust(6, "0")[:6], match[8] or "Z"

@@ -24,16 +24,18 @@ class NoFilesError(BenchError):
 
     Attributes:
         looks: What each file in it looks like, by name.
+        proposes: Whether the message proposes how to read one of them.
     """
 
-    def __init__(self, message: str, looks: Mapping[str, str] | None = None) -> None:
+    def __init__(self, message: str, looks: Mapping[str, str] | None = None, *, proposes: bool = False) -> None:
         super().__init__(message)
         self.looks = looks or {}
+        self.proposes = proposes
 
 
 @dataclass(frozen=True, slots=True)
 class FileLocation:
-    """Where a file lies."""
+    """The place of a file."""
 
     path: Path
     name: str  # its path below the folder given

@@ -19,11 +19,10 @@ def is_repeat(name: str) -> bool:
     return _REPEAT.fullmatch(name) is not None
 
 
-def folder_config(name: str, above: str | None, parent: Path) -> str:
-    """The config of a folder below a PATH: its name after those above it; of a repeat, that of the folder it lies in."""
-    if is_repeat(name):
-        return above or parent.resolve().name
-    return f"{above}/{name}" if above else name
+def folder_config(folder: Path, above: Path) -> str:
+    """The config of a folder somewhere below a PATH: the names between them that are no repeats, else that of the PATH."""
+    names = [name for name in folder.relative_to(above).parts if not is_repeat(name)]
+    return "/".join(names) or above.resolve().name
 
 
 def folders_in(path: Path) -> list[Path]:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import as_json
 from ...warehouse.log import Batch
-from ..format import LOOK, MAX_TEXT, NAMED, Format, Head, Part, Tally
+from ..format import LOOK, MAX_TEXT, NAMED_KEYS, Format, Head, Part, Tally
 from .csv_rows import CsvRow, find_header, rows
 from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key, show
 from .leading_text import document_in
 from .results import Chosen, Results
 
-LEADING = 100  # lines among which the header of a table is looked for, after what else was printed
+LINES_BEFORE_HEADER = 100  # lines among which the header of a table is looked for, after what else was printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class JsonFormat(Format):
         """The header of a table among the first lines; it is looked for only where all columns stand somewhere."""
         if not any(all(column in head.text for column in columns) for columns in self.headers):
             return None
-        return find_header(enumerate(lines_of(head.text)[:LEADING], 1), self.headers)
+        return find_header(enumerate(lines_of(head.text)[:LINES_BEFORE_HEADER], 1), self.headers)
 
     def evidence(self, head: Head) -> str:
         """The keys or the columns."""
@@ -52,8 +52,8 @@ class JsonFormat(Format):
         if header is None or any(shape <= head.paths for shape in self.shapes):
             return super().evidence(head)
         names = sorted(next(columns for columns in self.headers if columns <= set(header.cells)))
-        return f"has the columns {', '.join(names[:NAMED])}" + (
-            f" and {len(names) - NAMED} more" if names[NAMED:] else ""
+        return f"has the columns {', '.join(names[:NAMED_KEYS])}" + (
+            f" and {len(names) - NAMED_KEYS} more" if names[NAMED_KEYS:] else ""
         )
 
     def read(self, part: Part, batch: Batch) -> Tally:
@@ -79,7 +79,7 @@ class JsonFormat(Format):
     def document(self, part: Part, results: Results) -> Any:
         """The document of a file, without what was printed before it; of a table the list of its rows."""
         text, before = read_text(part), 0
-        if not (self.headers and find_header(enumerate(lines_of(text[:LOOK])[:LEADING], 1), self.headers)):
+        if not (self.headers and find_header(enumerate(lines_of(text[:LOOK])[:LINES_BEFORE_HEADER], 1), self.headers)):
             text, before = document_in(text)
         if before:
             results.note(
@@ -134,7 +134,7 @@ def _table(text: str, headers: Collection[frozenset[str]], *, ragged: bool) -> I
         BadRecord: It has no such header.
     """
     lines = lines_of(text)
-    header = find_header(enumerate(lines[:LEADING], 1), headers)
+    header = find_header(enumerate(lines[:LINES_BEFORE_HEADER], 1), headers)
     if header is None:
         raise BadRecord(f"has no header with {', '.join(sorted(next(iter(headers))))}")
     for row in rows(

@@ -5,19 +5,17 @@ wrong, and then the block is no list of whole elements. Its reader finds that ou
 (`elements`); what was torn goes before the next block. So nothing depends on the guess but time.
 """
 
-import codecs
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
-from ..format import MAX_LINE_BYTES, Part, encoding
-from .document import BadRecord, unpack
-from .packing import PIECE_BYTES, packing_of
+from ..format import MAX_LINE_BYTES, Part
+from .document import BadRecord
+from .text_pieces import pieces
 
 BLOCK_BYTES = 32 << 20
-UNPACKED_BYTES = 64 << 30  # of a packed document
 BETWEEN = re.compile(rb"\}\s*,\s*\{")
 BETWEEN_TEXT = re.compile(BETWEEN.pattern.decode())
 BLANK = re.compile(r"[\s,]*")
@@ -121,7 +119,7 @@ class JsonArray:
 
 
 def _last_end(block: bytes) -> int | None:
-    """Where the last element that another follows seems to end; None if there is none such."""
+    """The apparent end of the last element that another follows; None if there is none."""
     back = LOOK_BACK
     while True:
         ends = [match.start() + 1 for match in BETWEEN.finditer(block, max(0, len(block) - back))]
@@ -131,7 +129,7 @@ def _last_end(block: bytes) -> int | None:
 
 
 class _NotOne(Exception):
-    """There is no element here; the message is the reason, the same for all that are wrong in the same way."""
+    """An element that is missing here; the message is the reason, the same for all that are wrong in the same way."""
 
     def __init__(self, reason: str, *, wants_more: bool) -> None:
         super().__init__(reason)
@@ -177,44 +175,3 @@ def past(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def pieces(part: Part) -> Iterator[bytes]:
-    """The unpacked content of a file in UTF-8 without a mark, a piece at a time.
-
-    Raises:
-        BadRecord: It cannot be unpacked, or is no UTF-16 though its mark says so, or unpacks to more than 64 GiB.
-    """
-    with part.path.open("rb") as file:
-        packed = packing_of(file.read(8))
-        file.seek(0)
-        read = _bounded(unpack(part.path)) if packed else _read(file, part.end_byte)
-        first = next(read, b"")
-        coding = encoding(first)
-        if coding != "utf-16":
-            yield first.removeprefix(codecs.BOM_UTF8)
-            yield from read
-            return
-        decoder = codecs.getincrementaldecoder(coding)()
-        try:
-            yield decoder.decode(first).encode("utf-8", "surrogatepass")
-            for piece in read:
-                yield decoder.decode(piece).encode("utf-8", "surrogatepass")
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            raise BadRecord("not utf-16") from None
-
-
-def _read(file: IO[bytes], end: int) -> Iterator[bytes]:
-    while end > 0 and (piece := file.read(min(PIECE_BYTES, end))):
-        end -= len(piece)
-        yield piece
-
-
-def _bounded(unpacked: Iterator[bytes]) -> Iterator[bytes]:
-    size = 0
-    for piece in unpacked:
-        size += len(piece)
-        if size > UNPACKED_BYTES:
-            raise BadRecord(f"unpacks to more than {UNPACKED_BYTES >> 30} GiB")
-        yield piece

@@ -13,7 +13,8 @@ from ..format import MAX_TEXT, Part
 from . import document
 from .document import BadRecord, decode, repeated_key
 from .json_format import UnlocatedRecords
-from .json_stream import past, pieces
+from .json_stream import past
+from .text_pieces import pieces
 
 MAX_BYTES = 1 << 30  # of such a document, unpacked
 LONG_BYTES = 1 << 20  # of a list that stays text
@@ -102,7 +103,7 @@ def _text(data: bytearray) -> str:
 
 
 def _starts(data: bytearray, at: int) -> "array[int]":
-    """Where the elements of a list begin, whose bracket is before `at`; and where its last bracket is.
+    """The places where the elements of a list begin, whose bracket is before `at`, and that of its last bracket.
 
     Raises:
         BadRecord: One of them is no JSON, or the list does not end.

@@ -31,8 +31,7 @@ from ...warehouse.recorder import case_ids
 from ...warehouse.secrets import masked_command, masked_parameters, without_secrets
 from ..format import MAX_TEXT, Part, Tally
 from ..source_index import content_uuid
-from .bulk import LONGEST_NAME as LONGEST_NAME
-from .bulk import LONGEST_NS, Rows, is_whole, rows_of
+from .bulk import LONGEST_NAME, LONGEST_NS, Rows, is_whole, rows_of
 from .document import BadRecord, labels
 from .revision import revision_of
 from .settings import nested_settings

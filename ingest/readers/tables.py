@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from ...warehouse.errors import UnknownName
 from ...warehouse.events import as_json
+from ...warehouse.upkeep.row_groups import PARQUET
 from ..format import Part, as_text, encoding
 from . import csv_rows
-from .document import BadRecord, Object, decode, numbered_lines, read_text, repeated_key, show
+from .document import BadRecord, Object, decode, read_text, repeated_key, show
 from .files import read_head
-from .records import Record, record_of_csv
+from .records import Record, record_of_csv, until_damage
 from .sqlite_file import SQLITE, rows_of_table, sqlite_errors, tables_of
+from .text_pieces import numbered_lines
 from .text_rows import RowBlock, csv_blocks, json_blocks, record_blocks
 from .xlsx_file import SheetRow, is_workbook, open_workbook
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARQUET = b"PAR1"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 BATCH = 4096  # rows of Parquet read at a time
 SHOWN = 20  # tables or sheets that a message names
@@ -105,7 +106,7 @@ def _csv(part: Part) -> TableFile:
 
     def rows() -> Iterator[Record]:
         lines = (line for line in numbered_lines(part, blank_end=False) if line[0] > first)
-        return (record_of_csv(row, names) for row in csv_rows.rows(lines, separator))
+        return until_damage((record_of_csv(row, names) for row in csv_rows.rows(lines, separator)), first)
 
     def blocks() -> Iterator[RowBlock]:
         return csv_blocks(part, names, separator, first)
@@ -116,7 +117,7 @@ def _csv(part: Part) -> TableFile:
 def _check_header(names: Iterable[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
-        raise BadRecord(f"has the column {twice[0]!r} twice")
+        raise BadRecord(f"has the column {twice[0]!r} twice: give one of the two another name in the header")
 
 
 def _begins_lines(part: Part, first: str) -> bool:
@@ -134,7 +135,7 @@ def _line_blocks(part: Part) -> Iterator[RowBlock]:
 
 
 def _json_lines(part: Part) -> Iterator[Record]:
-    return _of_lines(numbered_lines(part, blank_end=False))
+    return until_damage(_of_lines(numbered_lines(part, blank_end=False)))
 
 
 def _of_lines(lines: Iterable[tuple[int, bytes]]) -> Iterator[Record]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...warehouse.events import as_json
 from ..format import Part, count_lines
 from . import csv_rows
-from .document import line_blocks
-from .records import Record, record_of_csv
+from .document import BadRecord
+from .records import Record, record_of_csv, record_of_rest
+from .text_pieces import line_blocks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,14 +99,11 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def csv_blocks(part: Part, names: list[str], separator: str, header: int) -> Iterator[RowBlock]:
-    """The rows below the header of a CSV file; its cells without blanks around them.
-
-    Raises:
-        BadRecord: It cannot be unpacked.
-    """
+    """The rows below the header of a CSV file; its cells without blanks around them."""
     splitter = _Splitter(names, separator)
     rest, number = b"", 1
-    for block, is_last in with_last(filled_blocks(part)):
+    problems: list[BadRecord] = []
+    for block, is_last in with_last(_large_blocks(part, problems)):
         data = rest + block
         if number <= header:  # what stands above the header, and the header, are no rows
             while data and number <= header:
@@ -115,18 +113,17 @@ def csv_blocks(part: Part, names: list[str], separator: str, header: int) -> Ite
         if data:
             yield splitter.rows(data, number)
             number += count_lines(data)
+    for error in problems:
+        yield block_of_rest(record_of_rest(number - 1, error), names)
 
 
 def json_blocks(part: Part, read: Callable[[Iterable[tuple[int, bytes]]], Iterator[Record]]) -> Iterator[RowBlock]:
-    """The lines of a file of JSON lines. `read` is the exact reader of some of them.
-
-    Raises:
-        BadRecord: It cannot be unpacked.
-    """
+    """The lines of a file of JSON lines. `read` is the exact reader of some of them."""
     import numpy as np
 
     number = 1
-    for data in filled_blocks(part):
+    problems: list[BadRecord] = []
+    for data in _large_blocks(part, problems):
         lines = BlockLines.of(data)
         is_odd = np.zeros(len(lines.ends), dtype=bool)
         is_odd[lines.not_utf8()] = True
@@ -135,6 +132,8 @@ def json_blocks(part: Part, read: Callable[[Iterable[tuple[int, bytes]]], Iterat
         is_odd[0] |= number == 1  # which may begin with a mark
         yield _rows_of_lines(lines, is_odd, number, None, lambda chosen: {"text": chosen}, read)
         number += len(lines.ends)
+    for error in problems:
+        yield block_of_rest(record_of_rest(number - 1, error), None)
 
 
 def record_blocks(records: Iterable[Record]) -> Iterator[RowBlock]:
@@ -166,17 +165,29 @@ def _block_of_records(plain: list[Record], texts: list[str], odd: list[Record]) 
     return RowBlock(table, None, lambda row: [plain[row]], odd)
 
 
-def filled_blocks(part: Part) -> Iterator[bytes]:
-    """The bytes of a part in large blocks of whole lines, up to its last line that is not blank."""
+def block_of_rest(record: Record, names: Sequence[str] | None) -> RowBlock:
+    """A block of no row but one that cannot be read, with the columns of the others."""
+    import pyarrow as pa
+
+    keys = ["text"] if names is None else [f"c{index}" for index, name in enumerate(names) if name]
+    empty = pa.schema({"line": pa.int64(), **dict.fromkeys(keys, pa.string())}).empty_table()
+    return RowBlock(empty, names, lambda row: [], [record])
+
+
+def _large_blocks(part: Part, problems: list[BadRecord]) -> Iterator[bytes]:
+    """The bytes of a part in large blocks of whole lines, up to its last line that is not blank; why there are no more."""
     some: list[bytes] = []
     size = rows = 0
-    for block in line_blocks(part, blank_end=False):
-        some.append(block)
-        size += len(block)
-        rows += block.count(b"\n")
-        if size >= BLOCK_BYTES or rows >= MOST_ROWS:
-            yield b"".join(some)
-            some, size, rows = [], 0, 0
+    try:
+        for block in line_blocks(part, blank_end=False):
+            some.append(block)
+            size += len(block)
+            rows += block.count(b"\n")
+            if size >= BLOCK_BYTES or rows >= MOST_ROWS:
+                yield b"".join(some)
+                some, size, rows = [], 0, 0
+    except BadRecord as error:
+        problems.append(error)
     if some:
         yield b"".join(some)
 

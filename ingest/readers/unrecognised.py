@@ -65,7 +65,7 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
 
 
 def _describe_pickle(head: Head) -> str | None:
-    """Why a pickle is not read, and what writes measurements of PyTorch's Timer as JSON; None for a file that is none."""
+    """The reason not to read a pickle, and what writes measurements of PyTorch's Timer as JSON; None for other files."""
     load, torchs = "pickle.load(open(sys.argv[1], 'rb'))", head.data
     if head.data.startswith(ZIP):
         try:

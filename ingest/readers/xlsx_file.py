@@ -146,7 +146,7 @@ class _Book(_Reader):
 
 
 class _Parts(_Reader):
-    """Where the parts are that a workbook names."""
+    """The places of the parts that a workbook names."""
 
     def __init__(self) -> None:
         self.targets: dict[str, str] = {}

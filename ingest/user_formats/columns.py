@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..readers.document import instant
 from ..readers.tables import spare
 from ..readers.units import unit_of
 
@@ -13,13 +14,14 @@ NO_VALUE = {
     "nan", "null", "none", "n/a", "#n/a", "na", "-", "inf", "+inf", "-inf", "infinity", "-infinity", "+infinity",
 }  # fmt: skip
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WHOLE = re.compile(r"\d{1,18}")
 MANY = 20  # values of a column; one with more, most of which stand in one row, parts nearly every row from all others
 COUNTER = re.compile(
     r"(index|idx|iter(ation)?|step|rep(eat|etition)?|round|row|sample|trial|unnamed: \d+)s?([ _]?(id|idx|index|no|num|number))?",
     re.IGNORECASE,
 )
+CLOCK = re.compile(r"(.*[ _])?(ts|time_?stamp|epoch|unix_?time|wall_?time)([ _](s|ms|us|ns))?", re.IGNORECASE)
 IDENTIFIER = re.compile(r"(.*[ _])?(id|uuid|guid|hash)", re.IGNORECASE)
 HEXADECIMAL = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,64}")
 
@@ -66,7 +68,7 @@ class OtherColumns:
 
     measured: list[str] = field(default_factory=list)  # by `measure_of` their names
     times: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)  # that count rows or name them
+    labels: list[str] = field(default_factory=list)  # that count rows or name them, and clocks of another origin
 
 
 def sort_columns(rows: Iterable[dict[str, Any]], used: Iterable[str]) -> OtherColumns:
@@ -91,12 +93,14 @@ def sort_columns(rows: Iterable[dict[str, Any]], used: Iterable[str]) -> OtherCo
 def _kind(name: str, texts: Sequence[str]) -> str | None:
     if all(map(DATE.match, texts)):
         return "times"
+    if CLOCK.fullmatch(name) and all(map(NUMBER_TEXT.fullmatch, texts)):
+        return "times" if all(instant(float(text)) for text in texts) else "labels"
     unique = 2 * len(set(texts)) > len(texts)
     if (COUNTER.fullmatch(name) and all(map(WHOLE.fullmatch, texts))) or (
         unique and (all(map(HEXADECIMAL.fullmatch, texts)) or (len(set(texts)) > MANY and IDENTIFIER.fullmatch(name)))
     ):
         return "labels"
-    return "measured" if measure_of(name) is not None and all(map(NUMBER.fullmatch, texts)) else None
+    return "measured" if measure_of(name) is not None and all(map(NUMBER_TEXT.fullmatch, texts)) else None
 
 
 def measure_of(name: str) -> dict[str, str] | None:

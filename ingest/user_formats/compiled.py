@@ -31,9 +31,9 @@ from .row_runs import PAUSE_S, RowGroup, spans_to_starts
 from .row_sql import (
     ABSENT,
     APART,
-    AXES,
+    CONTEXT_AXES,
     COUNTS,
-    NOTHING,
+    NO_TEXT,
     TextColumns,
     alternatives,
     both,
@@ -114,7 +114,7 @@ class CompiledMapping:
     # The runs of rows
 
     def _find_starts(self) -> list[Instant]:
-        """When the runs began that pauses part."""
+        """The times at which the runs began that pauses part."""
         spans: dict[int, tuple[Instant, Instant]] = {}
         for rows in self._blocks():
             columns = self._open(rows)
@@ -152,7 +152,7 @@ class CompiledMapping:
         return None
 
     def _moments(self, columns: TextColumns) -> None:
-        """When each row was measured, and what it says of its run."""
+        """The time of each row, and what the row says of its run."""
         when, odd = moment(columns, self._mapping)
         self._table(
             "moments",
@@ -432,7 +432,7 @@ class CompiledMapping:
 
     def _units(self, index: int, value: Value) -> tuple[dict[str, str], str]:
         """Expressions of what the unit of a value means, its own behind the number or that of the mapping; and their join."""
-        said = f"unit{index}" if "unit" in value.about else NOTHING
+        said = f"unit{index}" if "unit" in value.about else NO_TEXT
         found = self._execute(f"SELECT DISTINCT {said}, own{index} FROM rows WHERE x{index} IS NOT NULL").fetchall()
         rows = []
         for unit, own in found or [(None, None)]:
@@ -453,7 +453,7 @@ class CompiledMapping:
         table = f"units{index}"
         self._register(table, {"unit": [row[0] for row in rows], "own": [row[1] for row in rows],
                                **{name: [row[2][name] for row in rows] for name in names}})  # fmt: skip
-        pairs = (("unit", f"j.unit{index}" if "unit" in value.about else NOTHING), ("own", f"j.own{index}"))
+        pairs = (("unit", f"j.unit{index}" if "unit" in value.about else NO_TEXT), ("own", f"j.own{index}"))
         same = " AND ".join(f"u{index}.{name} IS NOT DISTINCT FROM {text}" for name, text in pairs)
         join = f"JOIN {table} u{index} ON {same}"
         return {name: f"CAST(u{index}.{name} AS {types.get(name, 'VARCHAR')})" for name in names}, join
@@ -461,7 +461,7 @@ class CompiledMapping:
     def _numbers(self, index: int, value: Value) -> str:
         """The query of the numbers of one value."""
         unit, join = self._units(index, value)
-        about = {name: f"j.{name}{index}" if name in value.about else NOTHING for name in OF_VALUE}
+        about = {name: f"j.{name}{index}" if name in value.about else NO_TEXT for name in OF_VALUE}
         spreads = ", ".join(map(literal, sorted(SPREADS)))
         better = f"CASE WHEN {about['statistic']} IN ({spreads}) THEN NULL ELSE {unit['better']} END"
         total = f"{about['statistic']} IS NOT NULL" + (
@@ -574,7 +574,7 @@ class CompiledMapping:
                 "DELETE FROM first_rows f USING odd_cases a WHERE a.run_id = f.run_id AND a.case_id = f.case_id"
             )
             self._execute("INSERT INTO announced FROM odd_cases")
-        axes = ", ".join(f"c.{name}" for name in ("name", *AXES, "backend", *COUNTS, "parameters", "work_hash"))
+        axes = ", ".join(f"c.{name}" for name in ("name", *CONTEXT_AXES, "backend", *COUNTS, "parameters", "work_hash"))
         found = f"SELECT f.run_id, f.case_id, {axes}, f.line FROM first_rows f JOIN cases c ON c.rowid = f.case_no"
         self._add(CaseRecord, in_order(self._connection.sql(found).to_arrow_table(), "line"))
         self._execute("INSERT INTO announced SELECT run_id, case_id FROM first_rows")

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from ...warehouse.errors import BenchError, UnknownName
+from ...warehouse.upkeep.row_groups import PARQUET
 from ..format import Format, Head
 from ..readers.csv_rows import read_header
 from ..readers.declared import LEVEL, Declared, Quantity
 from ..readers.document import lines_of
-from ..readers.tables import PARQUET
 from ..readers.units import unit_of
 from .mapped import MappedFormat
-from .mapping import AXES, METRICS, OF_FORMAT, mapping_of_document, read_toml
+from .mapping import MAPPED_AXES, METRICS, OF_FORMAT, mapping_of_document, read_toml
 from .mapping import Mapping as TableMapping
 
 KINDS = ("columns", "keys")
@@ -38,7 +38,7 @@ WORDS = (
     "inherited",
     "omitted",
     "name",
-    *AXES[1:],
+    *MAPPED_AXES[1:],
     "parameters",
     *RUN,
     "about",
@@ -117,7 +117,7 @@ class FormatFile:
     """A file of TOML whose words are read by their types."""
 
     def __init__(self, path: Path, document: dict[str, Any]) -> None:
-        """Of this content."""
+        """A format with this content."""
         self.path, self.document = path, document
 
     def error(self, key: str, value: Any, expected: str) -> BenchError:
@@ -146,7 +146,7 @@ class FormatFile:
         return tuple(self.text(key, each) for each in found)
 
     def recognised(self) -> tuple[str, Any]:
-        """Whether files are recognised by columns or by keys, and by which.
+        """The columns or keys by which files are recognised.
 
         Raises:
             BenchError: By neither, or by both.
@@ -198,7 +198,7 @@ class FormatFile:
         return self.texts(key, self.document[key]) if key in self.document else ()
 
     def _inherited(self) -> dict[str, tuple[str, ...]]:
-        """What records take from the objects that they are in.
+        """Fields that records take from the objects around them.
 
         Raises:
             BenchError: A path leads to none of these objects.
@@ -235,7 +235,7 @@ class FormatFile:
         said = self.document.get("parameters", [])
         more = self._table("parameters") if isinstance(said, dict) else {}
         listed = self.texts("parameters", said) if said and not more else ()
-        axes = {word: self._place(word, self.document[word]) for word in AXES[1:] if word in self.document}
+        axes = {word: self._place(word, self.document[word]) for word in MAPPED_AXES[1:] if word in self.document}
         return axes | {name: name for name in listed} | more
 
     def _about(self) -> dict[str, str]:
@@ -243,7 +243,7 @@ class FormatFile:
         return named | self._table("about")
 
     def _values(self) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
-        """What fields become, by their path, and by a pattern of it."""
+        """Meanings of fields, by their path and by a pattern of it."""
         said = self.document.get("value", [])
         if not isinstance(said, list) or not all(isinstance(each, dict) for each in said):
             raise self.error("value", said, 'a list of tables, such as { column = "mean", unit = "ms" }')

@@ -35,10 +35,11 @@ ENDINGS = {
     "skipped": "skip skipped",
     "interrupted": "interrupted",
 }
-STATUSES = {word: status for status, words in ENDINGS.items() for word in words.split()}
+STATUS_WORDS = {word: status for status, words in ENDINGS.items() for word in words.split()}
 # a number and the unit behind it
 WITH_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-zµμ]+)")
-COMMAS = re.compile(r"[+-]?[0-9.,' ]*[0-9],[0-9]+(\.[0-9]+)?")
+SEPARATED = re.compile(r"[+-]?[0-9.,' ]*[0-9]([,' ])[0-9]+(\.[0-9]+)?")
+SEPARATORS = {",": "a comma", "'": "an apostrophe", " ": "a blank"}
 WITH_COMMA = ": use a decimal point, and no separator of thousands"
 MOST = 2.0**53  # beyond it doubles, which other tools count in, leave numbers out
 LOOKED_AT = 1000  # rows that tell what a column holds
@@ -64,7 +65,7 @@ class MappedFormat(Format):
         return False
 
     def unfit(self, path: Path) -> str | None:
-        """Why the mapping cannot be of this file: it is no table, or has no such column."""
+        """The reason for which the mapping is not of this file: it is not a table, or lacks a column."""
         try:
             table = self._open(Part.alone(path))
         except BadRecord as error:
@@ -141,7 +142,7 @@ def _read_rows(table: TableFile, reader: "RowReader", *, by_time: bool) -> None:
         results.record(functools.partial(reader.load, record), record.text, record.line)
 
 
-class FirstSeen(dict[str, tuple[int, int]]):
+class FirstPlaces(dict[str, tuple[int, int]]):
     """Texts, and where each stood first: the line, and the place in it."""
 
     def note(self, text: str, place: tuple[int, int]) -> None:
@@ -160,10 +161,10 @@ class RowReader:
     mapping: Mapping
     results: Results
     used: set[str] = field(default_factory=set)
-    others: FirstSeen = field(default_factory=FirstSeen)  # columns that the mapping does not name
+    others: FirstPlaces = field(default_factory=FirstPlaces)  # columns that the mapping does not name
     # those of them that would part every row from all others
     no_axes: OtherColumns = field(default_factory=OtherColumns)
-    odd: FirstSeen = field(default_factory=FirstSeen)  # statuses nobody knows
+    odd: FirstPlaces = field(default_factory=FirstPlaces)  # statuses nobody knows
     has_status: bool = False  # any row
     is_ordered: bool = True  # whether all rows have the same columns, in the same order
     counts: Counter[tuple[str | None, ...]] = field(
@@ -298,7 +299,7 @@ class RowReader:
 
     def status_of(self, text: str) -> str | None:
         """The status that a word means; None if nobody knows it."""
-        return STATUSES.get(re.sub(r"[\s-]+", "_", text.lower()))
+        return STATUS_WORDS.get(re.sub(r"[\s-]+", "_", text.lower()))
 
     def _value(
         self, value: Value, cells: dict[str, Any], case: Subject, moment: Instant | None, *, failed: bool
@@ -361,8 +362,8 @@ def _number(column: str, value: Any, *, failed: bool) -> Any:
         return value
     read = number(value)
     if read is None and not isinstance(value, float):
-        if isinstance(value, str) and COMMAS.fullmatch(value):
-            note = f"{column} has numbers with a comma, which are rejected{WITH_COMMA}"
+        if isinstance(value, str) and (found := SEPARATED.fullmatch(value)):
+            note = f"{column} has numbers with {SEPARATORS[found[1]]}, which are rejected{WITH_COMMA}"
             raise BadRecord(f"{column} is {show(value)}, not a number{WITH_COMMA}", note)
         raise BadRecord(f"{column} is {show(value)}, not a number")
     return None if failed and read == 0 else value

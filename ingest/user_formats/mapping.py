@@ -22,7 +22,7 @@ from ...warehouse.settings import setting
 from ..readers.units import PERCENT, unit_of
 from .columns import measure_of, unit_of_samples
 
-AXES = ("name", *(axis for axis in WORK_AXES if axis != "name"))
+MAPPED_AXES = ("name", *(axis for axis in WORK_AXES if axis != "name"))
 OF_VALUE = ("metric", "unit", "better", "statistic", "phase", "loops")
 OF_ROW = ("time", "status", "reason")
 OF_RUN = ("run", "commit", "branch", "host", "config")
@@ -30,7 +30,7 @@ KEY = "@key"  # the column that holds the key of a row, where an object holds th
 OF_KEY = "@value"  # the column that holds what is under that key, where it is a number
 FIELDS = {
     "name": "what is measured: model, function, command; @key: the key of each row (its @value), where a JSON object holds them",
-    **dict.fromkeys(AXES[1:], "are the axes of a case"),
+    **dict.fromkeys(MAPPED_AXES[1:], "are the axes of a case"),
     "parameters": "further axis; may be repeated; each key of an object is an axis",
     "value": "a number, or a list of numbers, which are samples; may be repeated",
     "melt": "an axis: each column that nothing names is a value, and its name the value of the axis",
@@ -71,7 +71,7 @@ Pair = tuple[str, bool, str]  # field, whether its text stands for itself, colum
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Where a field is found: in a column, or in the mapping itself."""
+    """The source of a field: a column, or the mapping itself."""
 
     text: str
     fixed: bool = False
@@ -93,7 +93,7 @@ class Value:
 
     @property
     def default_metric(self) -> str:
-        """What it is where neither the mapping nor its unit says it: the column's name, where this names the measure."""
+        """The metric where neither the mapping nor its unit gives one: the column's name, if it names the measure."""
         return "value" if self.melt is not None or self.column == OF_KEY else self.column
 
     def __str__(self) -> str:
@@ -171,8 +171,13 @@ def parse_mapping(texts: Iterable[str], groups: Sequence[str] = ()) -> Mapping:
     """
     texts = list(texts)
     _check_order([pair for text in texts if not text.startswith("@") for pair in _of_text(text)])
-    pairs = [pair for text in texts for pair in (_of_file(text[1:]) if text.startswith("@") else _of_text(text))]
+    pairs = [*pairs_of(texts)]
     return _checked(_build([*pairs, *_of_groups(groups, pairs)]), ", or a group (?P<name>…)" if groups else "")
+
+
+def pairs_of(texts: Iterable[str]) -> Iterator[Pair]:
+    """The words of the arguments of `--map`, those of files among them."""
+    return (pair for text in texts for pair in (_of_file(text[1:]) if text.startswith("@") else _of_text(text)))
 
 
 def _checked(mapping: Mapping, group: str) -> Mapping:
@@ -192,7 +197,7 @@ def mapping_of_document(document: dict[str, Any], name: str) -> Mapping:
 def terms_of(axes: Iterable[str], metrics: Iterable[str], ignored: Iterable[str]) -> list[str]:
     """The words of a mapping in which these columns are axes, measured numbers, or left out."""
     return [
-        *(f"{column if column in AXES else 'parameters'}{Term(column)}" for column in axes),
+        *(f"{column if column in MAPPED_AXES else 'parameters'}{Term(column)}" for column in axes),
         *(str(Value(column, {})) for column in metrics),
         *(f"ignore{Term(column)}" for column in ignored),
     ]
@@ -202,8 +207,8 @@ def with_columns(mapping: Mapping, columns: Sequence[str]) -> Mapping:
     """The mapping for a table: a column that has the name of an axis of cases is that axis, unless it is something else; what
     is melted is a value a column.
     """
-    free = set(columns) - set(mapping.columns) - {name for name in AXES if name in mapping.fields}
-    found = {name: Term(name) for name in AXES if name in free}
+    free = set(columns) - set(mapping.columns) - {name for name in MAPPED_AXES if name in mapping.fields}
+    found = {name: Term(name) for name in MAPPED_AXES if name in free}
     values: list[Value] = []
     for value in mapping.values:
         melted = [column for column in columns if column in free - found.keys()] if value.melt else []
@@ -257,7 +262,7 @@ def read_toml(path: Path, name: str) -> dict[str, Any]:
 
 
 def _of_document(document: dict[str, Any], name: str) -> Iterator[Pair]:
-    """What is said of all values comes before them; by what a file is recognised, and for people, is no part of it."""
+    """The words of a mapping, those of all values first; without the words for recognition and for people."""
     for key in sorted(
         document.keys() - OF_FORMAT, key=lambda key: (key in (*REPEATED, "melt"), list(document).index(key))
     ):

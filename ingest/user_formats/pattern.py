@@ -11,7 +11,7 @@ import functools
 import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,14 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError
 from ...warehouse.log import Batch
 from ..format import FILE, Format, Head, Part, Tally, encoding
-from ..readers.document import BadRecord, read_text, show
+from ..readers.document import BadRecord, show
 from ..readers.json_format import reject_file
 from ..readers.packing import packing_of
-from ..readers.records import Record
+from ..readers.records import Record, record_of_rest
 from ..readers.results import Results
 from ..readers.tables import TableFile
-from ..readers.text_rows import RowBlock
+from ..readers.text_pieces import numbered_lines
+from ..readers.text_rows import RowBlock, block_of_rest
 from .mapped import read_table
 from .mapping import parse_mapping
 
@@ -65,7 +66,7 @@ class Pattern(Format):
         return False
 
     def unfit(self, path: Path) -> str | None:
-        """Why there is nothing in it: no line matches, or the mapping names a group that the pattern has not."""
+        """The reason for which nothing is in it: no line matches, or the pattern lacks a group that the mapping names."""
         missing = [name for name in self.mapping.columns if name not in self.groups]
         if missing:
             return f"cannot have a column {missing[0]!r}: the groups of the pattern are {', '.join(self.groups)}"
@@ -135,17 +136,19 @@ class _Matches:
     others: int = 0
     long: int = 0
     first: str = ""
+    rest: list[Record] = field(default_factory=list)  # what stands for all that could not be read
 
     def __iter__(self) -> Iterator[Record]:
         """One row a line that matches: the groups that took part in the match and are not empty.
 
         Raises:
-            BadRecord: The file cannot be unpacked, or decoded as UTF-16.
+            BadRecord: Nothing of the file can be unpacked, or decoded as UTF-16.
         """
         for lines in self._batches(LINES, CHARACTERS):
             hits, groups = self._match(lines)
             for hit, cells in zip(hits, groups.to_pylist(), strict=True):
                 yield _record(lines[hit], cells)
+        yield from self.rest
 
     def blocks(self) -> Iterator[RowBlock]:
         """The same rows as columns of text, for SQL; those with control characters apart.
@@ -168,27 +171,36 @@ class _Matches:
             names = [chosen.type.field(index).name for index in range(chosen.type.num_fields)]
             table = pa.table({"line": pa.array([lines[place][0] for place in places], pa.int64()), **columns})
             yield RowBlock(table, names, functools.partial(_records, lines, places, chosen), odd)
+        for record in self.rest:
+            yield block_of_rest(record, _groups(self.pattern))
 
     def _batches(self, most_lines: int, most_characters: int) -> Iterator[list[tuple[int, str]]]:
         """The lines with their numbers, so many at a time; lines that are too long are counted."""
         self.others = self.long = 0
+        self.rest = []
         batch: list[tuple[int, str]] = []
         size = 0
-        for number, line in _lines(self.part):
-            if line is None:
-                self.long += 1
-                continue
-            self.first = self.first or line
-            batch.append((number, line))
-            size += len(line)
-            if len(batch) >= most_lines or size >= most_characters:
-                yield batch
-                batch, size = [], 0
+        number = 0
+        try:
+            for number, line in _lines(self.part):
+                if line is None:
+                    self.long += 1
+                    continue
+                self.first = self.first or line
+                batch.append((number, line))
+                size += len(line)
+                if len(batch) >= most_lines or size >= most_characters:
+                    yield batch
+                    batch, size = [], 0
+        except BadRecord as error:
+            if not number:
+                raise
+            self.rest = [record_of_rest(number, error)]
         if batch:
             yield batch
 
     def _match(self, lines: list[tuple[int, str]]) -> "tuple[list[int], pa.StructArray]":
-        """Which of some lines match, and the groups of those; the others are counted."""
+        """The lines that match, and their groups; the others are counted."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -218,11 +230,9 @@ def _lines(part: Part) -> Iterator[tuple[int, str | None]]:
     with part.path.open("rb") as file:
         mark = file.read(8)
         if packing_of(mark) or encoding(mark) == "utf-16":
-            for number, text in enumerate(read_text(part).removesuffix("\n").split("\n"), 1):
-                yield (
-                    number,
-                    text.removesuffix("\r").encode("utf-8", "replace").decode() if len(text) < LONGEST else None,
-                )
+            for number, packed in numbered_lines(part):
+                text = packed.removesuffix(b"\r").decode("utf-8", "backslashreplace")
+                yield number, text if len(packed) < LONGEST else None
             return
         file.seek(0)
         number = sum(file.read(size).count(b"\n") for size in _blocks(part.start_byte))

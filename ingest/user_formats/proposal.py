@@ -7,8 +7,9 @@ from pathlib import Path
 from ..format import Part
 from ..readers.document import BadRecord
 from ..readers.tables import open_table, spare
-from .columns import DATE, NO_VALUE, NUMBER, OtherColumns, measure_of, sort_columns
-from .mapped import STATUSES
+from ..readers.units import unit_of
+from .columns import CLOCK, COUNTER, DATE, NO_VALUE, NUMBER_TEXT, WORD, OtherColumns, measure_of, sort_columns
+from .mapped import STATUS_WORDS
 from .mapping import Term, measured_value
 
 LOOKED_AT = 1000  # rows that tell what a column holds
@@ -34,6 +35,17 @@ NAMES: dict[str, tuple[str, ...]] = {  # fields -> columns that are usually call
 }  # fmt: skip
 REMARKS = ("note", "notes", "comment", "comments", "url", "log", "path")  # columns that say nothing of a case
 VALUES = ("value", "result", "measurement", "measured", "score")  # columns of numbers whose name says nothing else
+STEPS: dict[
+    str, tuple[set[str], set[str]]
+] = {  # columns of scheduler steps -> a word of each set is in the names that mean it
+    "prefill_tokens": ({"tok", "toks", "token", "tokens"}, {"prefill", "prompt", "context", "ctx"}),
+    "decode_tokens": ({"tok", "toks", "token", "tokens"}, {"decode", "decoding", "generation", "gen"}),
+    "waiting": ({"waiting", "queued", "queue"}, {"num", "n", "reqs", "requests", "len", "size", "waiting"}),
+    "running": ({"running", "batch"}, {"num", "n", "reqs", "requests", "size", "running"}),
+    "kv_cache_usage": ({"kv"}, {"usage", "util", "utilization", "utilisation"}),
+    "schedule_ms": ({"sched", "schedule", "scheduler", "scheduling"}, {"ms", "us", "ns", "s", "sec", "seconds"}),
+}
+OF_THE_MODEL = {"model", "forward", "execute", "exec", "run"}  # words of the likeliest of several times of a step
 LONG = {
     "metric": ("metric", "metric_name", "measure"),
     "unit": ("unit", "units"),
@@ -59,13 +71,36 @@ def propose(path: Path) -> str | None:
                 texts.append(str(value).strip())
     if len(columns) > MOST_COLUMNS or any("@" in column for column in columns):
         return None
+    if table.kind == "json lines" and (words := _words_of_steps(columns)):
+        return ",".join(words)
     others = sort_columns(rows, ())
     return ",".join(_words(columns, others, path.stem)) or None
 
 
+def _words_of_steps(columns: Mapping[str, list[str]]) -> list[str]:
+    """The words for a log of scheduler steps, which have tokens of prefill or decode, and a time; none for another table."""
+    numbers = {column for column, texts in columns.items() if texts and all(map(NUMBER_TEXT.fullmatch, texts))}
+    said = {column: {word.lower() for word in WORD.findall(column)} for column in numbers}
+    found: dict[str, str] = {}
+    for field, kinds in STEPS.items():
+        for column, words in said.items():
+            if field not in found and column not in found.values() and all(map(words.__and__, kinds)):
+                found[field] = column
+    free = [column for column in columns if column in numbers and column not in found.values()]
+    times = [column for column in free if unit_of((measure_of(column) or {}).get("unit")).name == "ns"]
+    times.sort(key=lambda column: not said[column] & OF_THE_MODEL)
+    if not times or found.keys().isdisjoint(("prefill_tokens", "decode_tokens")):
+        return []
+    counters = [column for column in numbers if COUNTER.fullmatch(column) or column == "batch_id"]
+    clocks = [column for column in numbers if CLOCK.fullmatch(column)]
+    first = {"batch_id": counters[:1], "clock_s": clocks[:1]}
+    named = {field: each[0] for field, each in first.items() if each} | found | {"model_run_ms": times[0]}
+    return [f"{field}{Term(column)}" for field, column in named.items()]
+
+
 def _words(columns: Mapping[str, list[str]], others: OtherColumns, stem: str) -> Iterator[str]:
     """The words, in the order in which one thinks of them: what, when, how, and what came out."""
-    numbers = {column for column, texts in columns.items() if texts and all(map(NUMBER.fullmatch, texts))}
+    numbers = {column for column, texts in columns.items() if texts and all(map(NUMBER_TEXT.fullmatch, texts))}
     fields = _fields(columns, numbers, others)
     free = [column for column in columns if column not in {*fields.values(), *others.labels} and columns[column]]
     values = [column for column in free if column in numbers and measure_of(column) is not None]
@@ -114,7 +149,7 @@ def _holds(field: str, texts: list[str], is_number: bool) -> bool:
     if field in ("batch_size", "sequence_length"):
         return _is_whole(texts)
     if field == "status":
-        return all(text.lower() in STATUSES for text in texts)
+        return all(text.lower() in STATUS_WORDS for text in texts)
     return not is_number
 
 

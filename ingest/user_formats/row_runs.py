@@ -1,4 +1,4 @@
-"""Which run each row of a table belongs to: what the row says, or the pauses between the times of rows."""
+"""The run that each row of a table belongs to: by what the row says, or by the pauses between rows."""
 
 import bisect
 import contextlib
@@ -92,7 +92,7 @@ class RunsOfRows:
         return as_json(facts)
 
     def moment(self, record: Record) -> Instant | None:
-        """When a row was measured; None if it has no time.
+        """The time of a row; None if it has none.
 
         Raises:
             BadRecord: What it says is no time, or the row cannot be read at all.
@@ -120,7 +120,7 @@ class RunsOfRows:
 
 
 def run_starts(moments: Iterable[Instant]) -> list[Instant]:
-    """When the runs began that pauses part from each other, in order; in memory are two times for each half an hour."""
+    """The times, in order, at which runs began that pauses part; in memory are two times for each half an hour."""
     spans: dict[int, tuple[Instant, Instant]] = {}  # of each stretch of PAUSE_S: the first and the last time in it
     for moment in moments:
         first, last = spans.get(moment // _PAUSE, (moment, moment))

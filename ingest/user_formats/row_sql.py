@@ -13,9 +13,9 @@ from ..readers.document import CLOCKS, LAST
 from .columns import NO_VALUE
 from .mapping import OF_RUN, Mapping, Term, Value
 
-AXES = ("suite", "mode", "device", "dtype")
+CONTEXT_AXES = ("suite", "mode", "device", "dtype")
 COUNTS = ("batch_size", "sequence_length")
-NOTHING = "NULL::VARCHAR"
+NO_TEXT = "NULL::VARCHAR"
 ABSENT, APART = "chr(30)", "chr(31)"  # no plain row holds these characters
 # Texts that Python's `float` reads, but for white space; `1_000` and words are none.
 NUMBER = r"[-+]?[.0-9][-+.0-9eE]*"
@@ -42,7 +42,7 @@ class TextColumns:
 
     def cell(self, name: str) -> str:
         """The text of a row in a column; NULL if it is empty."""
-        return f"c{self.names.index(name)}" if name in self.names else NOTHING
+        return f"c{self.names.index(name)}" if name in self.names else NO_TEXT
 
     def bare(self, name: str) -> str:
         """Return whether that is JSON's number, true or false."""
@@ -51,13 +51,13 @@ class TextColumns:
     def said(self, term: Term | None) -> str:
         """SQL for the text of a row by a term of the mapping; an empty text stays one."""
         if term is None:
-            return NOTHING
+            return NO_TEXT
         return literal(term.text) if term.fixed else self.cell(term.text)
 
     def text(self, term: Term | None) -> str:
         """SQL for the text of a row by a term of the mapping; an empty text is NULL."""
         if term is None:
-            return NOTHING
+            return NO_TEXT
         return literal(term.text) if term.fixed else f"nullif({self.cell(term.text)}, '')"
 
 
@@ -88,7 +88,7 @@ def case_key(columns: TextColumns, names: Iterable[str]) -> str:
 
 def case_names(mapping: Mapping, parameters: Iterable[str]) -> list[str]:
     """The columns that tell cases apart."""
-    terms = [mapping.fields.get(name) for name in ("name", *AXES, *COUNTS, "backend")]
+    terms = [mapping.fields.get(name) for name in ("name", *CONTEXT_AXES, *COUNTS, "backend")]
     return [*dict.fromkeys([*(term.text for term in terms if term is not None and not term.fixed), *parameters])]
 
 
@@ -96,7 +96,7 @@ def cases(mapping: Mapping, columns: TextColumns, parameters: Sequence[str], hin
     """The query of the cases of a block, one row a key: `is_plain` where SQL can make the hashes, `odd` where it cannot tell."""
     used = case_names(mapping, parameters)
     cells = [f"any_value({column}) AS {column}" for name in used for column in _both_columns(columns, name)]
-    texts = {name: columns.text(mapping.fields.get(name)) for name in ("name", *AXES, "backend")}
+    texts = {name: columns.text(mapping.fields.get(name)) for name in ("name", *CONTEXT_AXES, "backend")}
     texts |= {name: columns.said(mapping.fields.get(name)) for name in COUNTS}
     values, odd = zip(*(_parameter(columns, name) for name in parameters), strict=True) if parameters else ((), ())
     pairs = [
@@ -113,7 +113,7 @@ def cases(mapping: Mapping, columns: TextColumns, parameters: Sequence[str], hin
     return f"""
         WITH keys AS (SELECT {", ".join([f"{case_key(columns, used)} AS key", *cells])} FROM cells WHERE NOT is_odd GROUP BY 1),
         texts AS (
-            SELECT key, {", ".join(f"{texts[name]} AS {name}" for name in ("name", *AXES, "backend"))},
+            SELECT key, {", ".join(f"{texts[name]} AS {name}" for name in ("name", *CONTEXT_AXES, "backend"))},
                 {", ".join(f"{counts[name]} AS {name}" for name in COUNTS)},
                 {f"concat_ws(', ', {', '.join(pairs)})" if pairs else "''"} AS pairs, {both(bad, "OR")} AS odd
             FROM keys
@@ -174,7 +174,7 @@ def _escape(text: str) -> str:
 
 
 def moment(columns: TextColumns, mapping: Mapping) -> tuple[str, str]:
-    """When a row was measured, in µs since 1970, and whether that cannot be told: as `document.instant` does."""
+    """The time of a row in µs since 1970, and whether it cannot be told: as `document.instant` does."""
     term = mapping.fields.get("time")
     text = columns.said(term)
     if term is None:
@@ -226,7 +226,7 @@ def row_json(columns: TextColumns) -> tuple[str, str]:
 def fields_json(columns: TextColumns, names: Sequence[str]) -> tuple[str, str]:
     """Cells that are kept as one JSON text, NULL if there are none, and whether that cannot be told."""
     if not names:
-        return NOTHING, "false"
+        return NO_TEXT, "false"
     pairs, odd = [], []
     for name in sorted(names):
         cell, bare = columns.cell(name), columns.bare(name)

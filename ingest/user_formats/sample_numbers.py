@@ -19,7 +19,7 @@ BEFORE = f"SELECT coalesce(c.n, 0) AS n FROM places p LEFT JOIN counts c ON {SAM
 
 
 class SampleNumbers:
-    """How many samples each place has had in the blocks so far."""
+    """Numbers of samples of each place in the blocks so far."""
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         """Keep the counts in the database, which may be many."""
@@ -40,7 +40,7 @@ class SampleNumbers:
         return numbers
 
     def _before(self, samples: "pa.Table", codes: "Numbers", many: "Numbers") -> "Numbers":
-        """What each place had before this block, which is counted now."""
+        """The counts of each place before this block, which is counted now."""
         import numpy as np
         import pyarrow as pa
 
@@ -82,7 +82,7 @@ def _codes(columns: "Sequence[pa.Array]") -> "Numbers":
 
 
 def _count_up(codes: "Numbers", sizes: "Numbers") -> "Numbers":
-    """How many samples of the same code come before each row."""
+    """The number of samples of the same code before each row."""
     import numpy as np
 
     few = int(codes.max(initial=0)) < 1 << 16  # which numpy sorts in linear time

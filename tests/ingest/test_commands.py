@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from bench.cli import cli
 from bench.ingest.command import ingest
-from bench.warehouse.errors import BenchError
+from bench.warehouse.errors import AllRejected, BenchError, Exit
 from bench.warehouse.events import ScheduleChunk
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -55,11 +56,40 @@ def test_a_dry_run_shows_the_plan(profiles: Path) -> None:
 
 
 def test_without_a_path_nothing_is_an_answer(profiles: Path) -> None:
-    """Journals are recovered; there are none."""
+    """Journals are recovered; there are none. Without a store there is nothing to recover from, which is an error."""
+    with pytest.raises(BenchError, match="there is no store"):
+        run(store=profiles / "store")
+    Store(profiles / "store").create()
     result = run(store=profiles / "store")
 
     assert (result.exit_code, result.stdout) == (0, "")
     assert "nothing new" in result.stderr
+
+
+def test_a_load_of_which_all_is_rejected_fails(tmp_path: Path) -> None:
+    """With an exit code of its own and the most frequent reason; the rejects are kept. A record that is there is enough."""
+    file, store = tmp_path / "r.csv", tmp_path / "store"
+    mapped = (file, "--map", "name=model,value=result,unit=ms", "--store", store)
+    file.write_text("model,result\na,x\nb,y\nb,y\n")
+    with pytest.raises(AllRejected, match=r'r\.csv: each of 3 records is rejected: result is "y", not a number\. See'):
+        run(*mapped, store=store)
+    listed = CliRunner().invoke(cli, ["list", "rejects", "--store", str(store)]).stdout
+
+    assert int(AllRejected.exit_code) == int(Exit.REJECTED) == 65 and listed.count("not a number") == 3
+    assert run(*mapped, store=store).exit_code == 0, "all three are known"
+    file.write_text("model,result\na,x\nb,2\n")
+    assert run(*mapped, store=store).exit_code == 0, "one is loaded"
+
+
+def test_a_side_of_which_all_is_rejected_is_no_side(tmp_path: Path) -> None:
+    """Beside a whole file; an empty side would show every case of the other as added."""
+    whole = '{"results": [{"command": "sleep", "mean": 1.5, "times": [1.5]}]}'
+    (tmp_path / "whole.json").write_text(whole)
+    (tmp_path / "cut.json").write_text(whole[:-1])
+    result = CliRunner().invoke(cli, ["compare", str(tmp_path / "cut.json"), str(tmp_path / "whole.json")])
+
+    assert isinstance(result.exception, BenchError) and result.exception.exit_code == Exit.REJECTED
+    assert "cut.json could not be read" in str(result.exception)
 
 
 def test_a_tag_is_a_pair(profiles: Path) -> None:

@@ -1,9 +1,13 @@
 """Folders of folders: what `bench ingest profiling_dir/` makes of them."""
 
+import shlex
 from pathlib import Path
 
 import pytest
+from bench.ingest.plan import SourceOptions
 from bench.ingest.readers.folders import is_repeat
+from bench.ingest.user_formats.mapped import MappedFormat
+from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError
 
 from .conftest import Load, Rows
@@ -61,11 +65,12 @@ def test_a_name_or_a_folder_of_days_makes_one_config(load: Load, rows: Rows, pro
 
 
 def test_deeper_folders_are_named_by_all_that_do_not_count(load: Load, rows: Rows, tmp_path: Path) -> None:
-    """A date between them says nothing of the config."""
+    """A date between them or above them says nothing of the config."""
     write(tmp_path / "top" / "h100" / "2026-11-28" / "A", 1)
-    load(tmp_path / "top")
+    write(tmp_path / "nights" / "2026-11-28" / "B", 2)
+    load(tmp_path / "top", tmp_path / "nights")
 
-    assert rows("SELECT config FROM runs") == [("h100/A",)]
+    assert rows("SELECT config FROM runs ORDER BY config") == [("B",), ("h100/A",)]
 
 
 def test_what_lies_beside_the_folders_is_told(load: Load, rows: Rows, profiling_dir: Path) -> None:
@@ -89,6 +94,22 @@ def test_folders_without_any_result_are_an_error(load: Load, tmp_path: Path) -> 
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
     with pytest.raises(BenchError, match=r"the folder .*a holds no files"):
         load(tmp_path / "a")
+
+
+def test_tables_that_lie_deeper_are_proposed_for_the_whole_path(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """The command that is proposed reads every folder, whatever lies beside them."""
+    for day in ("2026-11-27", "2026-11-28"):
+        (tmp_path / "nights" / day / "A").mkdir(parents=True)
+        (tmp_path / "nights" / day / "A" / "r.csv").write_text(f"kernel,took_ms\ngemm,1.{day[-1]}\n")
+    (tmp_path / "nights" / "notes.md").write_text("# What this is\n")
+
+    with pytest.raises(BenchError) as raised:
+        load(tmp_path / "nights")
+    proposed = shlex.split(str(raised.value).splitlines()[-1])
+    load(proposed[2], sources=SourceOptions(own=MappedFormat(parse_mapping([proposed[4]]))))
+
+    assert proposed[:3] == ["bench", "ingest", str(tmp_path / "nights")]
+    assert rows("SELECT config, count(*) FROM runs GROUP BY ALL") == [("A", 2)]
 
 
 @pytest.mark.parametrize(

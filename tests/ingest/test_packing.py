@@ -15,11 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from bench.ingest.plan import SourceOptions
-from bench.ingest.readers import document, json_stream
+from bench.ingest.readers import document, text_pieces
 from bench.ingest.readers.packing import PackingError, unpacked
 from bench.ingest.registry import find_format
+from bench.ingest.user_formats import mapped
 from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
+from bench.ingest.user_formats.pattern import Pattern
 from bench.warehouse.errors import BenchError
 
 from ..exhaustive import first_of
@@ -84,7 +86,7 @@ def test_a_file_of_several_streams_is_read_to_its_end(tmp_path: Path, name: str)
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Beyond the limit nothing is read, whether the document is held whole or in blocks; the file is one reject."""
     monkeypatch.setattr(document, "MAX_BYTES", 1 << 20)
-    monkeypatch.setattr(json_stream, "UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(text_pieces, "UNPACKED_BYTES", 1 << 20)
     kinds = [find_format("hyperfine"), find_format("torch-trace")]
     path = tmp_path / name
     path.write_bytes(PACKED[name](RESULTS))
@@ -124,6 +126,42 @@ def test_a_file_cut_short_says_so(tmp_path: Path, name: str) -> None:
     ((line, reason),) = read_file(find_format("hyperfine"), tmp_path / name).rejects()
 
     assert (line, reason.partition(":")[0]) == (1, "cannot be unpacked")
+
+
+TABLES = {
+    "csv": ("model,ms\n", "bert,%d\n", MappedFormat(parse_mapping(["name=model,value=ms,unit=ms"]))),
+    "json lines": ("", '{"model": "bert", "ms": %d}\n', MappedFormat(parse_mapping(["name=model,value=ms,unit=ms"]))),
+    "log": (
+        "started\n",
+        "bert took %d ms\n",
+        Pattern(r"(?P<model>\w+) took (?P<ms>\d+)", ["name=model,value=ms,unit=ms"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("by_sql", [False, True])
+@pytest.mark.parametrize("kind", TABLES)
+def test_the_whole_lines_of_a_table_cut_short_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, by_sql: bool
+) -> None:
+    """However large it is; one reject stands for the rest, and for a file of which nothing can be read."""
+    monkeypatch.setattr(document, "MAX_BYTES", 1 << 14)
+    monkeypatch.setattr(mapped, "COMPILED_BYTES", 0 if by_sql else 1 << 40)
+    header, row, own = TABLES[kind]
+    text = header + "".join(row % (number * 7919 % 10_007 + 1) for number in range(6_000))
+    path, whole = tmp_path / "x.gz", gzip.compress(text.encode(), 1)
+
+    path.write_bytes(whole)
+    assert read_file(own, path).tally.loaded == 6_000
+    path.write_bytes(whole[: len(whole) // 2])
+    found = read_file(own, path)
+    ((line, reason),) = found.rejects()
+
+    assert 2_000 < found.tally.loaded < 4_000 and line == found.tally.loaded + bool(header) + 1
+    assert reason.startswith("the rest cannot be unpacked: ")
+    path.write_bytes(whole[:20])
+    assert read_file(own, path).tally.loaded == 0
+    assert [line for line, _ in read_file(own, path).rejects()] == [1]
 
 
 def test_a_damaged_file_is_answered_with_what_is_wrong(tmp_path: Path, load: Load) -> None:

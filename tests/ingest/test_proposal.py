@@ -32,6 +32,8 @@ TABLES = {
     "size,gflops\n64,1.5\n128,2.5\n": "name:=t,parameters=size,value=gflops,better:=higher,unit:=GFLOPS",
     "name,time (ms),GIT_COMMIT\na,1,abc1234\n": "name=name,commit=GIT_COMMIT,value=time (ms),unit:=ms",
     '[{"kernel": "a", "time_us": 3.5, "size": 4}]': "name=kernel,parameters=size,value=time_us,unit:=us",
+    "op,ts,ms\na,1764500000.25,1\nb,1764500001.5,2\n": "name=op,time=ts,value=ms,unit:=ms",
+    "op,wall_time_ms,ms\na,5,1\nb,9,2\n": "name=op,ignore=wall_time_ms,value=ms,unit:=ms",  # of an unknown origin
     "a,b\nx,y\nz,w\n": None,
     "just text\n": None,
 }  # fmt: skip

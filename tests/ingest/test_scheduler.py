@@ -63,7 +63,7 @@ def is_bulk(folder: Path, data: bytes) -> bool:
     path.write_bytes(data)
     with EventLog(Store(folder)).batch("x") as batch:
         part = Part(path, "run", "source", 0, len(data), 1, Options(), cursor)
-        layout = scheduler._first_layout(part)
+        layout = scheduler._first_layout(part, scheduler.USUAL)
         try:
             return layout is not None and scheduler._copy(path, part, layout, batch, 0) == data.count(b"\n")
         except scheduler.Unproven:
@@ -291,7 +291,7 @@ def test_values_come_back_bit_for_bit(tmp_path: Path, records: list[dict[str, An
     for record, chunk in zip(records, chunks, strict=True):
         assert record["chunk_sizes"] == chunk["chunk_sizes"]
         for key in ("batch_id", "timestamp", "schedule_duration_ms", "model_run_duration_ms"):
-            assert record[key] == chunk[scheduler.FIELDS[key][0]]
+            assert record[key] == chunk[scheduler.STEP_FIELDS[key][0]]
 
 
 def test_a_few_broken_lines_leave_the_rest_in_bulk(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_few_broken_lines_leave_the_rest_in_bulk(tmp_path: Path) -> None:
     with EventLog(Store(tmp_path)).batch("x") as batch:
         part = Part(path, "run", "source", 0, path.stat().st_size, 1, Options(), cursor)
 
-        assert scheduler._read_bulk(part, batch, Tally()) == frozenset({51, 151})
+        assert scheduler._read_bulk(part, batch, Tally(), scheduler.USUAL) == frozenset({51, 151})
         batch.parts.clear()
 
 

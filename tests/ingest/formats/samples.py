@@ -4,9 +4,12 @@
 import contextlib
 import gzip
 import json
+import pickle
 import sqlite3
 import struct
 from typing import Any
+
+from .snapshots import allocation, block, free, snapshot
 
 SAMPLES: dict[str, dict[str, bytes]] = {}  # format -> files, the one to read first
 BINARY: dict[str, dict[str, bytes]] = {}  # those that are no text
@@ -454,6 +457,9 @@ def database(script: str) -> bytes:
 
 
 BINARY["nsight-systems"] = {"report.sqlite": database(NSYS)}
+BINARY["cuda-memory"] = {
+    "snapshot.pickle": pickle.dumps(snapshot([block(0, 64, line=5)], [allocation(1, 32, line=12), free(1, 32)]))
+}
 TRACE = {
     "schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "G"}], "cuda_runtime_version": 12040,
     "distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": [
@@ -613,6 +619,16 @@ sample(
     'x_val;aten_matmul-latency;triton_matmul-latency;triton_matmul-speedup\n"(256, 256)";0.5;0.25;2.0x\n',
     name="gemm.csv",
 )
+sample("tritonbench-json", {
+    "tritonbench_gemm_fwd[x_(256, 256)-aten_matmul]_latency": "0.5", "tritonbench_gemm_fwd[x_(256, 256)-triton_matmul]_latency": "0.25",
+    "tritonbench_gemm_fwd[x_(256, 256)-triton_matmul]_speedup": 2.0, "tritonbench_gemm_fwd[x_average-triton_matmul]_speedup": 2.0,
+    "tritonbench_gemm_fwd[triton_matmul]-speedup-avg": 2.0, "tritonbench_gemm_fwd-pass": 1,
+}, name="gemm.json")  # fmt: skip
+sample("intel-triton", "N,Triton-GB/s,XeTLA-GB/s,Triton-GB/s-min,XeTLA-GB/s-min,Triton-GB/s-max,XeTLA-GB/s-max,Triton-CV,XeTLA-CV,"
+       "datetime,run_counter\n"
+       "256,512.0,341.5,500.0,330.0,520.0,350.0,0.0125,0.025,2026-05-01 10:00:00.5,1\n"
+       "512,768.0,630.5,760.0,620.0,780.0,640.0,0.0125,0.025,2026-05-01 10:00:00.5,1\n"
+       "256,514.0,342.5,500.0,330.0,520.0,350.0,0.0125,0.025,2026-05-01 10:01:00.5,2\n", name="softmax.csv")  # fmt: skip
 sample("liger", "kernel_name,kernel_provider,kernel_operation_mode,metric_name,metric_unit,x_name,x_label,x_value,y_value_50,y_value_20,"
        "y_value_80,extra_benchmark_config_str,gpu_name,timestamp,liger_version\n"
        'swiglu,liger,forward,speed,ms,T,length,1024,0.5,0.25,0.75,"{""dtype"": ""bf16""}",GPU,2026-05-01 10:00:00,0.6\n'

@@ -66,6 +66,23 @@ def test_the_summary_names_model_and_load(tmp_path: Path) -> None:
     ] == ["own"]
 
 
+def test_models_of_a_later_version_are_items(tmp_path: Path) -> None:
+    """Its configuration lists models, phases and data sets; the phase that is measured says the load."""
+    later = {"input_config": {
+        "models": {"items": [{"name": "llama"}, {"name": 3}, "x"]}, "endpoint": {"urls": ["u"]},
+        "phases": [{"name": "warmup", "concurrency": 1}, {"name": "profiling", "concurrency": 8, "requests": 3}],
+        "datasets": [{"prompts": {"isl": {"mean": 64.0}, "osl": 16}}],
+    }}  # fmt: skip
+    got = read_file(
+        find_format("aiperf"), files(tmp_path, profile_export_aiperf_dot_json=later) / "profile_export.jsonl"
+    )
+
+    (case,) = got.of(CaseRecord)
+    assert (case.name, json.loads(case.parameters or "{}")) == (
+        "llama", {"concurrency": 8, "request_count": 3, "input_tokens": 64, "output_tokens": 16},
+    )  # fmt: skip
+
+
 def test_goodput_of_aiperf(tmp_path: Path, load: Load, rows: Rows) -> None:
     """A cancelled request counts among those sent; times count from the first arrival to the last token."""
     load(f"A:{files(tmp_path / 'run')}")

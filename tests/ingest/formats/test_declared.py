@@ -148,14 +148,23 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
         [("gemm", "aten_matmul", {"x_val": "(256, 256)"}), ("gemm", "triton_matmul", {"x_val": "(256, 256)"})],
         [{"latency": 0.5e6}, {"latency": 0.25e6, "speedup": 2.0}],
     ),
+    "tritonbench-json": (
+        [("gemm_fwd", "aten_matmul", {"x_val": "(256, 256)"}), ("gemm_fwd", "triton_matmul", {"x_val": "(256, 256)"}), ("gemm_fwd", {})],
+        [{"latency": 0.5e6}, {"latency": 0.25e6, "speedup": 2.0}, {}],
+    ),
+    "intel-triton": (
+        [("softmax", "Triton", {"N": 256}), ("softmax", "XeTLA", {"N": 256}), ("softmax", "Triton", {"N": 512}),
+         ("softmax", "XeTLA", {"N": 512})],
+        [{"bandwidth_mean": 514e9, "bandwidth_min": 500e9, "bandwidth_max": 520e9, "variation": 0.0125}],  # of the last run
+    ),
     "liger": (
         [("swiglu", "liger", {"T": 1024, "dtype": "bf16", "pass": "forward"}), ("swiglu", "huggingface", {"T": 1024, "pass": "full"})],
         [{"latency_median": 0.5e6, "latency_p20": 0.25e6, "latency_p80": 0.75e6},
-         {"memory_median": 128e6, "memory_p20": 127e6, "memory_p80": 129e6}],
+         {"memory_median": 128 * 2**20, "memory_p20": 127 * 2**20, "memory_p80": 129 * 2**20}],
     ),
-    "mlflow": ([("runs", {"lr": "0.1"}), ("runs", {"lr": "0.2"})], [{"loss": 0.5, "tok_s": 100.0}]),
+    "mlflow": ([("runs", {"lr": 0.1}), ("runs", {"lr": 0.2})], [{"loss": 0.5, "tok_s": 100.0}]),
     "mlflow-page": (
-        [("runs", {"batch_size": "32"}), ("runs", {"batch_size": "64"})],
+        [("runs", 32, {}), ("runs", 64, {})],
         [{"benchmark_duration": 90e9, "loss": 0.5, "tok_s": 100.0}, {"benchmark_duration": 0.35e9}],
     ),
     "tensorboard": ([("eager", {})], [{"Loss_train": [2.5, 2.25]}]),
@@ -197,6 +206,21 @@ def test_records_become_cases_and_values(kind: str) -> None:
         found = values(got, at)
         found.pop("fields", None)
         assert expected == found
+
+
+def test_later_rows_of_inferencex_put_the_statistic_last() -> None:
+    """A measure is no axis in either order; a recipe's checksum is a tag, so that a new one is the same case."""
+    row = {
+        "hw": "h100", "conc": 4, "model": "m", "framework": "sglang", "precision": "fp8", "dcp_size": 1, "recipe_fingerprint": "aa",
+        "tput_per_gpu": 100.0, "output_tput_per_gpu": 80.0, "intvty_p50": 50.0, "ttft_mean": 2.0, "joules_per_total_token": 0.5,
+    }  # fmt: skip
+    got = read("inferencex", json.dumps([row]), "agg.json")
+
+    assert cases(got) == [("m", "serving", "fp8", "sglang", {"hw": "h100", "conc": 4, "dcp_size": 1})]
+    assert values(got) == {
+        "throughput_per_gpu": 100.0, "output_throughput_per_gpu": 80.0, "interactivity_p50": 50.0, "ttft_mean": 2e9,
+        "energy_per_total_token": 0.5,
+    }  # fmt: skip
 
 
 class Tool(Declared):

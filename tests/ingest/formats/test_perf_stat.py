@@ -77,3 +77,54 @@ def test_json_says_the_same() -> None:
     }  # fmt: skip
     assert [case.parameters for case in got.of(CaseRecord)] == [None, '{"core": "S0-D0-C1"}']
     assert got.rejects() == [(5, "no counter: value, unit, event, run time and percentage")]
+
+
+COMMAS = """
+ Performance counter stats for './b':
+
+         26,554473 task-clock (msec)       #    0,965 CPUs utilized
+        77 375 671 cycles                  #    2,914 GHz
+       121.540.390 instructions            #    1,57  insns per cycle
+                                           #    0,23  stalled cycles per insn
+                13 context-switches        #    0,490 K/sec
+
+       0,027523321 seconds time elapsed
+"""
+
+
+def test_a_decimal_comma_is_one_all_over_the_table() -> None:
+    """The elapsed time is never grouped: its comma says that perf ran in a locale that has them."""
+    got = read("perf-stat-text", COMMAS, name="perf.txt")
+
+    assert got.accounting == (6, 6, 0)
+    assert got.metrics() == {
+        "task-clock": (26554473.0, "ns"), "CPUs utilized": (0.965, None), "cycles": (77375671.0, "count"), "GHz": (2.914, None),
+        "instructions": (121540390.0, "count"), "insns per cycle": (1.57, None), "stalled cycles per insn": (0.23, None),
+        "context-switches": (13.0, "count"), "context-switches_rate": (490.0, "events/s"), "latency": (27523321.0, "ns"),
+    }  # fmt: skip
+
+
+METRICS = """
+ Performance counter stats for 'system wide':
+
+             7,932      context-switches                 #    281.7 cs/sec  cs_per_second
+             TopdownL1 (cpu_core)                 #     10.3 %  tma_bad_speculation
+                                                  #     17.3 %  tma_frontend_bound
+       418,955,116      cpu_atom/cpu-cycles/             #      0.8 GHz  cycles_frequency       (49.77%)
+     1,113,933,476      cpu_core/cpu-cycles/             #      1.2 GHz  cycles_frequency
+
+       1.002367894 seconds time elapsed
+"""
+
+
+def test_metrics_have_their_names_units_and_kind_of_core() -> None:
+    """perf 6.19 names what it derives; a group's lines have no counter, and of two kinds of cores each has its own metric."""
+    got = read("perf-stat-text", METRICS, name="perf.txt")
+
+    assert got.accounting == (6, 6, 0)
+    assert got.metrics() == {
+        "context-switches": (7932.0, "count"), "cs_per_second": (281.7, "cs/s"), "cpu_core/tma_bad_speculation": (10.3, "%"),
+        "cpu_core/tma_frontend_bound": (17.3, "%"), "cpu_atom/cpu-cycles/": (418955116.0, "count"),
+        "cpu_atom/cycles_frequency": (0.8, "GHz"), "cpu_core/cpu-cycles/": (1113933476.0, "count"),
+        "cpu_core/cycles_frequency": (1.2, "GHz"), "latency": (1002367894.0, "ns"),
+    }  # fmt: skip

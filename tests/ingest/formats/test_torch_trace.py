@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bench.ingest.format import Part
 from bench.ingest.formats import torch_trace
-from bench.ingest.readers import json_stream
+from bench.ingest.readers import json_stream, text_pieces
 from bench.ingest.registry import formats
 from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
@@ -235,7 +235,7 @@ def test_blocks_cut_anywhere_lose_nothing(
     path.write_text(json.dumps(document, indent=indent))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "BLOCK_BYTES", size)
-        patch.setattr(json_stream, "PIECE_BYTES", 64)
+        patch.setattr(text_pieces, "PIECE_BYTES", 64)
         found = read_file(formats()[KIND], path)
 
     named = {case.case_id: case.name for case in found.of(CaseRecord)}
