@@ -29,12 +29,13 @@ class Warehouse:
         self._opened = _identity(store)
 
     @classmethod
-    def open(cls, store: Store, *, config: Mapping[str, Any] | None = None) -> "Warehouse":
+    def open(cls, store: Store, *, config: Mapping[str, Any] | None = None, tell: bool = True) -> "Warehouse":
         """Open the newest version, after loading what is new in the log if nobody else is at it.
 
         Args:
             store: The store.
             config: DuckDB settings, such as memory_limit.
+            tell: Whether notes say which files are damaged; not for who answers with that.
 
         Raises:
             BenchError: There is no store, or nothing was recorded in it.
@@ -47,7 +48,7 @@ class Warehouse:
                 connection.close()
             try:
                 loaded = load(store, wait=not store.database.exists())
-                note(loaded.notes)
+                note(loaded.notes if tell else loaded.recovery_notes)
             except StoreBusy:
                 pass
             except BenchError as error:
@@ -65,7 +66,8 @@ class Warehouse:
             connection = connect(store.database, config)
         _name_machines(connection)
         _set_floors(connection)
-        note(damage_notes(connection))
+        if tell:
+            note(damage_notes(connection))
         return cls(store, connection)
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
@@ -186,7 +188,7 @@ def _duckdb_error() -> type[Exception]:
 
 
 def _pending(store: Store, known: Mapping[str, LoadedFile] | None) -> tuple[bool, list[LogFile]]:
-    """Whether a load would find something new, as far as can be told without the lock; and which files it would look at again."""
+    """True if a load would find something new, as far as the lock is not needed to tell; and the files it would look at again."""
     if known is None:
         return True, []
     log = EventLog(store)

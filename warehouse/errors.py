@@ -18,6 +18,7 @@ class Exit(IntEnum):
     USAGE = 2
     NOTHING = 3  # coverage lost, or nothing to draw
     TOO_LITTLE = 4  # too little data to say
+    REJECTED = 65  # files of which every record is rejected
     INTERNAL = 70
     NO_LOCKS = 71  # the disk has no file locks, and nothing stands in for them
     FULL = 74  # the disk has no room
@@ -81,6 +82,12 @@ class NoLocks(BenchError):
     exit_code = Exit.NO_LOCKS
 
 
+class AllRejected(BenchError):
+    """No record of the files that were given could be read."""
+
+    exit_code = Exit.REJECTED
+
+
 class NothingToShow(BenchError):
     """The question was understood, and there is nothing to draw or print."""
 
@@ -117,7 +124,7 @@ class PlaceError(BenchError):
 
 
 class Missing(PlaceError):
-    """There is nothing by this name."""
+    """The error that there is nothing by this name."""
 
 
 class MissingExtra(BenchError):

@@ -135,7 +135,7 @@ def publish_text(path: Path, text: str) -> None:
 
 
 def cache_folder(name: str) -> Path:
-    """Where this user keeps what can be made again: below $XDG_CACHE_HOME, else ~/.cache.
+    """The folder in which this user keeps what can be made again: below $XDG_CACHE_HOME, else ~/.cache.
 
     Raises:
         RuntimeError: The user has no home.

@@ -21,7 +21,7 @@ from typing import Any
 
 from .events import Instant, Metric, as_json
 
-SCHEMA = "dynamo.fpm.trace.v1"
+TRACE_SCHEMA = "dynamo.fpm.trace.v1"
 VERSION = 1
 LONGEST_NAME = 200  # characters of a worker's; it is stored with every step
 MOST = (1 << 63) - 1
@@ -44,7 +44,7 @@ QUEUED_TOKENS = {"sum_prefill_tokens": "queued_prefill_tokens", "sum_decode_kv_t
 VARIANCES = {"var_prefill_length": "prefill_length_variance", "var_decode_kv_tokens": "decode_kv_variance"}
 QUEUED_VARIANCES = {name: f"queued_{column}" for name, column in VARIANCES.items()}
 SOURCE = ("namespace", "component", "producer_id")  # of an envelope: who captured, in `extra`
-NAMED = {"version", "worker_id", "dp_rank", "counter_id", "wall_time", "scheduled_requests", "queued_requests"}
+NAMED_FIELDS = {"version", "worker_id", "dp_rank", "counter_id", "wall_time", "scheduled_requests", "queued_requests"}
 
 
 def step_columns(work: Mapping[str, int], waiting: int, seconds: float) -> dict[str, Any]:
@@ -91,8 +91,8 @@ def read_pass(document: object, *, time_span: str | None = None) -> ForwardPass:
     source: dict[str, str] = {}
     if "event" in record:
         event = _mapping(record["event"], "event")
-        if event.get("schema") != SCHEMA:
-            raise BadPass(f"schema {_short(event.get('schema'))} is not {SCHEMA}")
+        if event.get("schema") != TRACE_SCHEMA:
+            raise BadPass(f"schema {_short(event.get('schema'))} is not {TRACE_SCHEMA}")
         columns["capture_mode"] = _text(event, "capture_mode")
         source = _texts(event.get("source"), SOURCE)
         if (observed := _whole(event, "observed_at_unix_ms", None)) is not None:
@@ -128,7 +128,7 @@ def _pass(
         "scheduled_requests": _take(scheduled, SCHEDULED, {}, VARIANCES, columns),
         "queued_requests": _take(queued, QUEUED, QUEUED_TOKENS, QUEUED_VARIANCES, columns),
     }
-    unknown = {str(name): value for name, value in record.items() if name not in NAMED}
+    unknown = {str(name): value for name, value in record.items() if name not in NAMED_FIELDS}
     extra = {**unknown, **{name: fields for name, fields in left.items() if fields}, **source}
     columns["extra"] = _as_json(extra) if extra else None
     return ForwardPass(

@@ -57,7 +57,7 @@ def watch() -> None:
 
 
 def last_signal() -> int:
-    """Which signal it was: SIGTERM ends a prompt, too, and has an exit code of its own."""
+    """The signal that came last: SIGTERM ends a prompt, too, and has an exit code of its own."""
     return _number
 
 

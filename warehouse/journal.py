@@ -33,7 +33,8 @@ has was written behind already and counts only where the frame is damaged. So a 
 
 Appending is one call of a C function, `mmap.write`, which copies a packed record to the window's position and moves the
 position behind it. Other threads, tracers and signal handlers may run between any two calls, but not within one. All
-conversions, which may run Python code, are done before. To close a window to further appends its position is moved to its
+conversions, which may run Python code, are done before; then the window must still be the one that defines the record's
+texts. To close a window to further appends its position is moved to its
 end, where `mmap.write` refuses everything. A build without the GIL takes a lock around the call. An exception that does not
 come from a C function called here, but from a signal handler or a tracer, is passed on: the record is there, or it is not.
 
@@ -67,7 +68,7 @@ HEADER_COPY = b"BENCHH4\n"
 FRAME = b"BENCHF4\n"
 FRAME_END = b"BENCHE4\n"
 STRING = 255
-PAGE = 4096
+WINDOW_PAGE = 4096
 WINDOW_BYTES = 1 << 18
 COPIES_BYTES = 1 << 13  # of a window
 RECORDS_BYTES = WINDOW_BYTES - COPIES_BYTES
@@ -93,7 +94,7 @@ STRUCT_CODES = {"I": "I", "q": "q", "H": "H", "n": "q", "d": "d", "?": "?", "Q":
 KIND_OF_EVENT: dict[type[Event], int] = {event: index for index, event in enumerate(EVENTS)}
 HEADER = struct.Struct("<8sII")  # MAGIC, length, CRC-32
 FRAME_HEAD = struct.Struct("<8sQIII")  # FRAME, number, bytes of records, bytes of copies, CRC-32
-NUMBER = struct.Struct("<QQ")  # of a window, and its complement
+WINDOW_NUMBER = struct.Struct("<QQ")  # of a window, and its complement
 HEAD = struct.Struct("<IBI")  # of a record: length, kind, the first 32 bits of its mask
 U32 = struct.Struct("<I")
 U64 = struct.Struct("<Q")
@@ -148,7 +149,7 @@ class Layout:
                 bit <<= 1
 
     def shape(self, mask: int) -> tuple[tuple[int, int], ...]:
-        """Of a row with this mask: bytes before each list and bytes of one of its items; at last the bytes behind, and 0."""
+        """The shape of a row with this mask: bytes before each list and of one of its items; last the bytes behind, and 0."""
         found, size = [], 0
         for _, code in self.present(mask):
             item = struct.calcsize(f"<{STRUCT_CODES[code[-1]]}")
@@ -203,16 +204,70 @@ LAYOUTS.append(
 )
 
 
-def _misfit(event: Event, kind: int) -> str:
-    """The first value of an event that its column does not hold, and what the column holds."""
-    declared = {column.name: column for column in event.fields()}
-    for name, code, _ in LAYOUTS[kind].fields:
-        value = getattr(event, name)
-        for one in value or () if code[0] == "*" else (value,):
-            if code[-1] in _WHOLE and one is not None and not _fits(one):
-                unit = declared[name].unit
-                return f"{name} is {one!r}, and must be a whole number{f' of {unit}' if unit else ''} within 64 bits."
-    return "a value does not have the type of its column."
+class _Row:
+    """An event's values as Python's own numbers and texts: nothing that is done with them runs foreign code."""
+
+    def __init__(self, event: Event) -> None:
+        """Convert them.
+
+        Raises:
+            BenchError: A value is missing, or does not have the type of its column.
+        """
+        self.kind = KIND_OF_EVENT[type(event)]
+        self.mask = 0
+        self.values: list[tuple[str, Any]] = []  # code of the column, and value
+        self._event, bit = event, 1
+        for name, code, nullable in LAYOUTS[self.kind].fields:
+            value = getattr(event, name)
+            if nullable:
+                if value is not None:
+                    self.mask |= bit
+                bit <<= 1
+            if value is not None:
+                self.values.append((code, self._plain(name, code, value)))
+            elif not nullable:
+                raise BenchError(f"{type(event).__name__}.{name} must not be None")
+
+    def _plain(self, name: str, code: str, value: Any) -> Any:
+        try:
+            if code[0] == "*":
+                return [_plain(code[1], item) for item in value]
+            plain = _plain(code, value)
+            return plain * 1000 if code == "n" else plain
+        except struct.error as error:
+            if not is_own(error):
+                raise
+            raise self.misfit() from None
+        except MISFITS as error:
+            if not is_own(error):
+                raise
+            raise BenchError(f"cannot record {value!r} as {type(self._event).__name__}.{name}: {error}") from None
+
+    def misfit(self) -> BenchError:
+        """The error for the first value that its column does not hold, with what the column holds."""
+        declared = {column.name: column for column in self._event.fields()}
+        problem = "a value does not have the type of its column."
+        for name, code, _ in LAYOUTS[self.kind].fields:
+            value = getattr(self._event, name)
+            for one in value or () if code[0] == "*" else (value,):
+                if code[-1] in _WHOLE and one is not None and not _fits(one):
+                    unit = f" of {declared[name].unit}" if declared[name].unit else ""
+                    problem = f"{name} is {one!r}, and must be a whole number{unit} within 64 bits."
+                    return BenchError(f"cannot record in table {LAYOUTS[self.kind].table}: {problem}")
+        return BenchError(f"cannot record in table {LAYOUTS[self.kind].table}: {problem}")
+
+
+_EXACT = {"I": str, "q": int, "n": int, "d": float, "?": bool}  # the type of a plain value, by code of its column
+_ALONE = {code: struct.Struct(f"<{STRUCT_CODES[code]}") for code in _EXACT}
+
+
+def _plain(code: str, value: Any) -> Any:
+    """A value as one of Python's own, converted as `struct` does."""
+    if type(value) is _EXACT[code]:
+        return value
+    if code == "I":
+        return str.__str__(value)
+    return _ALONE[code].unpack(_ALONE[code].pack(value))[0]
 
 
 def _fits(value: Any) -> bool:
@@ -222,7 +277,7 @@ def _fits(value: Any) -> bool:
 def with_trailer(body: bytes) -> bytes:
     """A record from all of it but the trailer."""
     length = len(body) + U32.size
-    return body + U32.pack(length if length <= PAGE else zlib.crc32(body))
+    return body + U32.pack(length if length <= WINDOW_PAGE else zlib.crc32(body))
 
 
 class User(Protocol):
@@ -259,23 +314,25 @@ class _Window:
 
     def open(self, number: int, lasting: bytes = b"") -> None:
         """Take records, from the beginning, under a number; what is `lasting` is the first copy."""
-        NUMBER.pack_into(self.map, 0, number, number ^ COMPLEMENT)
+        WINDOW_NUMBER.pack_into(self.map, 0, number, number ^ COMPLEMENT)
         self.defined: dict[str, int] = {}  # texts, in this window
         self._users: list[User] = []
         self._copies.seek(0)
         self._lasting_bytes = 0
         self.repeat(lasting)
-        self.map.seek(NUMBER.size)
+        self.map.seek(WINDOW_NUMBER.size)
         self._reached = self._end = 0
         self.is_written, self.number, self.next_number = False, number, None
 
-    def put(self, record: bytes) -> None:
-        """Append a record.
+    def put(self, record: bytes, defined: Mapping[str, int]) -> None:
+        """Append a record that names texts which are `defined`, unless the window was emptied since then.
 
         Raises:
             _NoRoom: It was not appended.
         """
         try:
+            if self.defined is not defined:
+                raise _NoRoom
             self.write(record)
         except ValueError as error:
             if not is_own(error):
@@ -311,7 +368,7 @@ class _Window:
             while end + U32.size <= RECORDS_BYTES and (length := U32.unpack_from(self.map, end)[0]) != _NO_LENGTH:
                 end += length
             self._end = end
-        return memoryview(self.map)[NUMBER.size : self._end]
+        return memoryview(self.map)[WINDOW_NUMBER.size : self._end]
 
     def copies(self) -> bytes:
         """The copies that go into its frame."""
@@ -322,7 +379,7 @@ class _Window:
         """Forget its records, which are in a frame, and take others under a new number."""
         for user in self._users:
             user.forget()
-        self.map[NUMBER.size : self._end] = _FILLED[: self._end - NUMBER.size]
+        self.map[WINDOW_NUMBER.size : self._end] = _FILLED[: self._end - WINDOW_NUMBER.size]
         self._copies[:] = bytes(COPIES_BYTES)
         self.open(number, lasting)
 
@@ -336,11 +393,11 @@ class _Window:
     def used_bytes(self) -> int:
         """Bytes of its records; all of the window once it is closed."""
         try:
-            return self.map.tell() - NUMBER.size
+            return self.map.tell() - WINDOW_NUMBER.size
         except ValueError as error:  # another thread has closed the journal meanwhile
             if not is_own(error):
                 raise
-            return RECORDS_BYTES - NUMBER.size
+            return RECORDS_BYTES - WINDOW_NUMBER.size
 
     def _write(self, record: bytes) -> None:
         assert self._gate is not None
@@ -350,7 +407,7 @@ class _Window:
 
 @contextlib.contextmanager
 def _while_mapped() -> Iterator[None]:
-    """For a `with` block about copies: nobody misses them once another thread has closed the journal, whose frames hold all."""
+    """A context for copies: nobody misses them once another thread has closed the journal, whose frames hold all."""
     try:
         yield
     except ValueError as error:
@@ -419,14 +476,16 @@ class Journal:
             JournalClosed: The journal is closed.
             BenchError: A value does not fit its column; nothing of the row was written.
         """
+        row = _Row(event)
         while True:
             window = self._active
+            defined = window.defined
             kept = dict[str, int]() if isinstance(event, COPIED) else None
             try:
-                record = self._record(event, functools.partial(self._number, window, kept))
-                window.put(record)
+                record = self._record(row, functools.partial(self._number, window, defined, kept))
+                window.put(record, defined)
             except _NoRoom:
-                if self._make_room(event):
+                if self._make_room(row):
                     return
                 continue
             break
@@ -443,22 +502,21 @@ class Journal:
         `write` raises ValueError once the window takes no more. None where that is the case now.
         """
         window = self._active
-        number = window.number
+        defined = window.defined
         window.serve(user)
         try:
-            numbers = [self._number(window, None, text) for text in texts]
+            numbers = [self._number(window, defined, None, text) for text in texts]
         except _NoRoom:
             return None
-        return (window.write, numbers) if window.number == number and window is self._active else None
+        return (window.write, numbers) if window.defined is defined and window is self._active else None
 
-    def _number(self, window: _Window, kept: dict[str, int] | None, text: str) -> int:
+    def _number(self, window: _Window, defined: dict[str, int], kept: dict[str, int] | None, text: str) -> int:
         """The number of a text, defined in the window if it is not yet, and in its copies if it is to be `kept`."""
-        defined = window.defined
         number = defined.get(text)
         if number is None:
             number = self._numbered(text)
             definition = _definition(text, number)
-            window.put(definition)
+            window.put(definition, defined)
             if len(text) <= REMEMBERED_LENGTH:
                 defined[text] = number
             if len(text) <= REMEMBERED_LENGTH or kept is not None:
@@ -475,22 +533,22 @@ class Journal:
                 self._numbers_of[text] = number
         return number
 
-    def _alone(self, event: Event) -> bytes:
-        """An event with the definitions of all texts that it names."""
+    def _alone(self, row: "_Row") -> bytes:
+        """The record of a row with the definitions of all texts that it names."""
         definitions: list[bytes] = []
 
         def define(text: str) -> int:
             definitions.append(_definition(text, number := self._numbered(text)))
             return number
 
-        record = self._record(event, define)
+        record = self._record(row, define)
         return b"".join([*definitions, record])
 
-    def _make_room(self, event: Event) -> bool:
-        """Write a window behind the file's end so that there is room for an event; whether the event went along."""
+    def _make_room(self, row: "_Row") -> bool:
+        """Write a window behind the file's end so that there is room for a row; whether the row went along."""
         with self.lock:
             self._check_open()
-            blob = self._alone(event)
+            blob = self._alone(row)
             if self._draining:  # by this thread, which a signal handler or a tracer has interrupted
                 number, self._next_number = self._next_number, self._next_number + 1
                 try:
@@ -500,7 +558,7 @@ class Journal:
                         self._next_number = number
                     raise
                 return True
-            if len(blob) > RECORDS_BYTES - NUMBER.size:
+            if len(blob) > RECORDS_BYTES - WINDOW_NUMBER.size:
                 self.drain(blob)
                 return True
             if not self._has_room(blob):
@@ -512,7 +570,7 @@ class Journal:
             return False
 
     def _has_room(self, record: bytes) -> bool:
-        return self._active.used_bytes + len(record) <= RECORDS_BYTES - NUMBER.size
+        return self._active.used_bytes + len(record) <= RECORDS_BYTES - WINDOW_NUMBER.size
 
     def drain(self, extra: bytes = b"") -> None:
         """Write the records of the window, and one too large for it, as a frame; appends go to the other window meanwhile.
@@ -596,39 +654,22 @@ class Journal:
             packer = self._structs[key] = struct.Struct(LAYOUTS[kind].format(mask, lengths))
         return packer
 
-    def _record(self, event: Event, number_of: Callable[[str], int]) -> bytes:
-        kind = KIND_OF_EVENT[type(event)]
-        mask, bit, lengths, values = 0, 1, list[int](), list[Any]()
-        for name, code, nullable in LAYOUTS[kind].fields:
-            value = getattr(event, name)
-            if nullable:
-                if value is not None:
-                    mask |= bit
-                bit <<= 1
-            if value is None:
-                if not nullable:
-                    raise BenchError(f"{type(event).__name__}.{name} must not be None")
-                continue
-            try:
-                if code[0] == "*":
-                    items = list(map(number_of, value) if code[1] == "I" else value)
-                    lengths.append(len(items))
-                    values += [len(items), *items]
-                elif code == "I":
-                    values.append(number_of(value))
-                else:
-                    values.append(value * 1000 if code == "n" else value)
-            except (AttributeError, TypeError) as error:
-                if not is_own(error):
-                    raise
-                raise BenchError(f"cannot record {value!r} as {type(event).__name__}.{name}: {error}") from None
-        packer = self.struct(kind, mask, tuple(lengths))
+    def _record(self, row: "_Row", number_of: Callable[[str], int]) -> bytes:
+        lengths, values = list[int](), list[Any]()
+        for code, value in row.values:
+            if code[0] == "*":
+                items = list(map(number_of, value)) if code[1] == "I" else value
+                lengths.append(len(items))
+                values += [len(items), *items]
+            else:
+                values.append(number_of(value) if code == "I" else value)
+        packer = self.struct(row.kind, row.mask, tuple(lengths))
         try:
-            return with_trailer(packer.pack(packer.size + U32.size, kind, mask, *values))
+            return with_trailer(packer.pack(packer.size + U32.size, row.kind, row.mask, *values))
         except (struct.error, *MISFITS) as error:
             if not is_own(error):
                 raise
-            raise BenchError(f"cannot record in table {LAYOUTS[kind].table}: {_misfit(event, kind)}") from None
+            raise row.misfit() from None
 
     def sync(self) -> None:
         """Return when everything appended so far would survive power loss; the file's time says that its writer lives.
@@ -667,7 +708,7 @@ class Journal:
                         window.is_written = True
 
     def abandon(self) -> None:
-        """In a forked child: close the parent's journal without writing to it."""
+        """Close the parent's journal in a forked child, without writing to it."""
         self.lock = threading.RLock()  # another thread of the parent may have held it
         self._release(in_child=True)  # the lock is the parent's, too
 
@@ -715,7 +756,7 @@ def frame(number: int, records: "bytes | memoryview", copies: bytes = b"") -> "l
 def checksums(data: "bytes | memoryview") -> bytes:
     """The CRC-32 of each page."""
     with memoryview(data) as view:
-        found = [zlib.crc32(view[at : at + PAGE]) for at in range(0, len(view), PAGE)]
+        found = [zlib.crc32(view[at : at + WINDOW_PAGE]) for at in range(0, len(view), WINDOW_PAGE)]
     return struct.pack(f"<{len(found)}I", *found)
 
 
@@ -725,8 +766,8 @@ def head_checksum(number: int, records: int, copies: int, table: bytes) -> int:
 
 
 def pages(count: int) -> int:
-    """So many bytes in whole pages."""
-    return -(-count // PAGE) * PAGE
+    """Bytes rounded up to whole pages."""
+    return -(-count // WINDOW_PAGE) * WINDOW_PAGE
 
 
 def _create(path: Path) -> int:

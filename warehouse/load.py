@@ -299,7 +299,8 @@ def _publish(
     store: Store, new: list[LogFile], noted: dict[LogFile, set[str]], changed: list[LogFile], loaded: LoadResult
 ) -> None:
     loaded.rows, loaded.files, loaded.unknown_columns = {}, 0, {}
-    with new_version(store, fresh=loaded.rebuilt) as connection:
+    lists = any(file.table == ScheduleChunk.TABLE for file in new)
+    with new_version(store, fresh=loaded.rebuilt, wide=lists) as connection:
         for file, names in noted.items():
             _forget_files(connection, names)
             _note_files(connection, [file], loaded)

@@ -143,7 +143,7 @@ def _myself() -> Mapping[str, Any]:
 
 
 def _started(pid: Any) -> str | None:
-    """When a process of this machine began, in ticks of its boot; None where there is none, or only its remains."""
+    """The time when a process of this machine began, in ticks of its boot; None where there is none, or only its remains."""
     try:
         stat = Path(f"/proc/{int(pid)}/stat").read_text()
     except (OSError, ValueError, TypeError):

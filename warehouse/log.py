@@ -76,7 +76,7 @@ class LogFile:
 
     @property
     def commit(self) -> str:
-        """Of an imported file: the stem of the `sources` file that commits it."""
+        """The stem of the `sources` file that commits an imported file."""
         return self.stem.partition(".")[0]
 
     @property
@@ -496,7 +496,7 @@ def table_of(event: type[Event], rows: Sequence[Event]) -> "pa.Table":
 
 
 def _table_of_columns(event: type[Event], columns: Mapping[str, Any], count: int) -> "pa.Table":
-    """So many events as an Arrow table, each column its values or one value for all; what is not named is NULL."""
+    """An Arrow table of so many events, each column its values or one value for all; what is not named is NULL."""
     import pyarrow as pa
 
     wanted = schema.arrow_schema(event)
@@ -580,20 +580,27 @@ def _sha256_of(path: Path, *_: int) -> str:
 
 def metadata(path: Path | BinaryIO) -> dict[str, str]:
     """The metadata of a file of the log; empty if it is damaged, which loading reports."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         file_metadata = pq.read_metadata(path).metadata or {}
-    except (OSError, pa.ArrowInvalid):
+        return {key.decode(): value.decode() for key, value in file_metadata.items() if key.startswith(b"bench.")}
+    except (OSError, ValueError):  # of Arrow, or no UTF-8
         return {}
-    return {key.decode(): value.decode() for key, value in file_metadata.items() if key.startswith(b"bench.")}
+
+
+def _names_in(path: Path | BinaryIO, key: str) -> list[str]:
+    """A list of names in the metadata of a file; empty if it is damaged."""
+    try:
+        names = json.loads(metadata(path).get(key, "[]"))
+    except ValueError:
+        return []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def replaced(path: Path | BinaryIO) -> list[str]:
     """Names of the files a merged file stands for; none for any other file."""
-    names: list[str] = json.loads(metadata(path).get("bench.replaces", "[]"))
-    return names
+    return _names_in(path, "bench.replaces")
 
 
 def unmerged(names: Iterable[str]) -> set[str]:
@@ -603,8 +610,7 @@ def unmerged(names: Iterable[str]) -> set[str]:
 
 def splits(path: Path) -> list[str]:
     """Names of the files that one which was split is a part of; none for any other file."""
-    names: list[str] = json.loads(metadata(path).get("bench.splits", "[]"))
-    return names
+    return _names_in(path, "bench.splits")
 
 
 def archived(files: Iterable[LogFile]) -> tuple[set[str], set[str]]:

@@ -1,4 +1,4 @@
-"""Which files of the log count: committed imports, merged files, parts of files that were split; and which can be read."""
+"""The files of the log that count: committed imports, merged files, parts of files that were split; and which can be read."""
 
 import contextlib
 from collections.abc import Iterator, Sequence, Set
@@ -55,7 +55,7 @@ def _without_parts(files: list[LogFile]) -> list[LogFile]:
 
 
 class LeftOut(dict[str, str]):
-    """Why files were left out, by name, in words that follow it."""
+    """The reasons for which files were left out, by name, in words that follow it."""
 
     def __init__(self, reasons: dict[str, str] | None = None) -> None:
         super().__init__(reasons or {})

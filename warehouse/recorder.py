@@ -39,8 +39,8 @@ from .journal import (
     LAYOUTS,
     MISFITS,
     NARROW_CHUNK,
-    PAGE,
     ROTATE_BYTES,
+    WINDOW_PAGE,
     Journal,
     JournalClosed,
     is_own,
@@ -407,7 +407,7 @@ class Run:
             push(self.store)
 
     def _after_fork(self) -> None:
-        """In a forked child: the first event opens a new journal."""
+        """Open a new journal at the first event in a forked child."""
         self._writer = uuid7()
         self._lines = itertools.count(1)
         self._turning = threading.RLock()  # another thread of the parent may have held it
@@ -439,7 +439,7 @@ _Prepared = tuple[Callable[[bytes], Any], Callable[..., bytes], bytes, bytes, in
 class Case:
     """One cell of a plan, to attach samples to; get it from `Run.case`."""
 
-    __slots__ = ("_has_samples", "_last", "_metrics", "_run", "_samples", "case_id")
+    __slots__ = ("_has_samples", "_last", "_metrics", "_run", "_samples", "_together", "case_id")
 
     def __init__(self, run: Run, case_id: str) -> None:
         """Attach to a run; `Run.case` is how to get here."""
@@ -451,6 +451,8 @@ class Case:
         # attribute, so that threads which share the case see values that belong together.
         self._last: tuple[str, str, int, Callable[[bytes], Any], bytes] = _NOTHING
         self._metrics: dict[tuple[str | None, ...], _Prepared] = {}  # by name, unit, better, statistic and phase
+        # Of `_last` what appends and what a row begins with, by metric and phase.
+        self._together: dict[tuple[str, str], tuple[Callable[[bytes], Any], bytes]] = {}
 
     def __repr__(self) -> str:
         return f"<case {self.case_id} of run {self._run.run_id}>"
@@ -493,12 +495,40 @@ class Case:
         last = self._last
         if metric is last[0] and phase is last[1] and loops == last[2] and details is None:
             try:
-                last[3](_PLAIN(last[4], duration_ns, sample, now, _PLAIN_BYTES))
-                return
+                record = _PLAIN(last[4], duration_ns, sample, now, _PLAIN_BYTES)
+                if self._last is last:  # else a window was emptied while these were converted
+                    last[3](record)
+                    return
             except REFUSALS as error:  # a value does not fit, or the window is full: the slow path knows what to do
                 if not is_own(error):
                     raise
         self._timing(metric, phase, duration_ns, loops, sample, now, details)
+
+    def timings(self, durations_ns: Mapping[str, int], *, phase: str = "steady", sample: int | None = None) -> None:
+        """Record timings of several metrics, by name, that belong to one sample, such as a step and its phases.
+
+        Raises:
+            BenchError: The run is closed, or the disk is full.
+        """
+        now = _now()
+        if sample is None:
+            sample = next(self._samples)
+        for metric, duration_ns in durations_ns.items():
+            together = self._together  # another one once a window was emptied, and what was prepared is void
+            known = together.get((metric, phase))
+            if known is not None:
+                try:
+                    record = _PLAIN(known[1], duration_ns, sample, now, _PLAIN_BYTES)
+                    if self._together is together:
+                        known[0](record)
+                        continue
+                except REFUSALS as error:  # as of `timing`
+                    if not is_own(error):
+                        raise
+            self._timing(metric, phase, duration_ns, 1, sample, now, None)
+            last = self._last
+            if last[:3] == (metric, phase, 1):
+                together[metric, phase] = last[3:]
 
     def _timing(
         self,
@@ -524,14 +554,17 @@ class Case:
         self._has_samples = True
         if details is not None:
             return
+        together = self._together
         if prepared := self._run._journal.prepare(self, (self.case_id, metric, phase)):  # for the next one like it
             write, numbers = prepared
             head = _PLAIN_HEAD.pack(_PLAIN_BYTES, _TIMING_KIND, _PLAIN_MASK, *numbers, loops)
             self._last = metric, phase, loops, write, head
+            if self._together is not together:  # a window was emptied since it was prepared
+                self._last = _NOTHING
 
     def forget(self) -> None:
         """Prepare the next rows anew: their texts are to be defined where they go."""
-        self._last, self._metrics = _NOTHING, {}
+        self._last, self._metrics, self._together = _NOTHING, {}, {}
 
     def memory(
         self,
@@ -570,11 +603,14 @@ class Case:
             BenchError: `better` is something else: nobody could say what a regression is.
         """
         now = _now()
+        metrics = self._metrics  # as `_together`
         try:
-            if text is None and (last := self._metrics.get((name, unit, better, statistic, phase))) is not None:
+            if text is None and (last := metrics.get((name, unit, better, statistic, phase))) is not None:
                 write, pack, head, middle, length = last
-                write(pack(head, value, middle, now, length))
-                return
+                record = pack(head, value, middle, now, length)
+                if self._metrics is metrics:
+                    write(record)
+                    return
         except REFUSALS as error:  # it is no number, or the window is full: the slow path knows what to do
             if not is_own(error):
                 raise
@@ -589,12 +625,13 @@ class Case:
         )  # fmt: skip
         if text is None and value is not None:  # the next one of this name may go the short way
             said = [value for value in (unit, better, statistic, phase) if value is not None]
+            metrics = self._metrics
             if prepared := self._run._journal.prepare(self, (self.case_id, name, *said)):
                 numbers = prepared[1]
                 pack, head, length = _metric_packer(unit is None, better is None, statistic is None, phase is None)
                 middle = struct.pack(f"<{len(said)}I", *numbers[2:])
                 start = head + struct.pack("<2I", *numbers[:2])
-                self._metrics[name, unit, better, statistic, phase] = prepared[0], pack, start, middle, length
+                metrics[name, unit, better, statistic, phase] = prepared[0], pack, start, middle, length
 
     def outcome(self, status: str, *, kind: str = "performance", **details: Any) -> None:
         """Record how the case ended.
@@ -664,7 +701,7 @@ def _chunk_packer(count: int) -> _ChunkPackers:
     sizes = struct.Struct(f"<{count}H")
     behind = layout.removeprefix(f"{_CHUNK_HEAD.format}{count}H")
     packer = struct.Struct(f"<{_CHUNK_HEAD.size}s{sizes.size}s{behind}I")
-    if packer.size > PAGE:
+    if packer.size > WINDOW_PAGE:
         raise ValueError("the record needs a checksum")  # which the slow path adds
     made = sizes.pack, packer.pack, _CHUNK_HEAD.pack(packer.size, NARROW_CHUNK, _CHUNK_MASK, count), packer.size
     if len(_chunk_packers) < 10_000:
@@ -677,7 +714,7 @@ _METRIC_KIND = KIND_OF_EVENT[events.Metric]
 
 @functools.cache
 def _metric_packer(*absent: bool) -> tuple[Callable[..., bytes], bytes, int]:
-    """For metrics by which of unit, better, statistic and phase are absent: packer, beginning and length of the row."""
+    """The packer, beginning and length of a metric's row, by which of unit, better, statistic and phase are absent."""
     names = [name for name, none in zip(("unit", "better", "statistic", "phase"), absent, strict=True) if not none]
     mask = sum(bit for name, bit in _bits(_METRIC_KIND).items() if name in ("case_id", "value", "recorded_at", *names))
     assert LAYOUTS[_METRIC_KIND].format(mask, ()) == f"<IBIIId{'I' * len(names)}q"

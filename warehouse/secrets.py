@@ -38,7 +38,8 @@ _PROGRAMS = (
     "hey -", "http -", "https -", "auth=", "auth ", "-pwd", "-pw", "rdesktop", "poetry", "mc alias", "mc config",
     "kubectl", "nmcli", "snyk", "ngrok", "proxy-user", "auth(", "login(", "gcloud", "rclone", "influx", "neo4j", "cypher-shell",
     "uv publish", "vercel", "netlify", "hatch", "gem push", "nuget", "passphrase", "iwconfig", "passwd", "useradd", "usermod",
-    "bw unlock", "qpdf", "pdftotext", "_pw", "secrets set", "etcdctl", "vault", "xh", "oha", "pulumi", "-command",
+    "bw unlock", "lpass login", "kaggle", "ollama", "wg set", "expect -",
+    "qpdf", "pdftotext", "_pw", "secrets set", "etcdctl", "vault", "xh", "oha", "pulumi", "-command",
 )  # fmt: skip
 _TAKE_TWO = ("openssl", "snmp", "ssh-keygen")
 _SENTENCES = (
@@ -48,7 +49,8 @@ _SENTENCES = (
 _HEADER_NAMES = ("cookie", "x-", "api", "authorization")
 _HINTS = (
     "token", "secret", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox", "aiza", "akia", "asia",
-    "eyj", "npm_", "pypi-", "dckr_", "k_live", "nvapi", "sg.", "sess", "sig", "_pass", "-pass", "pass=", "storepass", "keypass",
+    "eyj", "npm_", "pypi-", "dckr_", "k_live", "nvapi", "sg.", "sess", "sig", "_pass", "-pass", "pass=", "code=", "dsn",
+    "storepass", "keypass",
     "pwd", "jwt", "psk", "requirepass", "masterauth", "smbpass", "dbpass", "sonar", "webhooks",
     "x-auth", "cookie", "sid=", "hmac", "otp", "_pat", "_auth", "signature", "authorization", *_SENTENCES, *_PROGRAMS, *_TAKE_TWO,
 )  # fmt: skip
@@ -85,6 +87,12 @@ _BASIC = (
     r"(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\w=.-])"
 )
 _IN_URL = r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@'\"]*):[^\s/@'\"]+@"
+_DSN = r"(?i)(dsn\\?['\"]?\s*[:=\s]\s*\\?['\"]?[a-z][\w+.-]*://)[^\s/:@'\"]+@"  # of Sentry: the user is the key
+# These names may mean something else, such as a compiler's pass or a key to sort by; what no person typed is a secret.
+_MADE_BY_A_MACHINE = (
+    r"((?<![\w.-])(?:--(?:pass|key)[\s=]+|(?:PASS|KEY)=|(?<=[?&])code=)['\"]?)(?=[\w+=-]*[a-z])(?=[\w+=-]*[A-Z])"
+    r"(?=(?:[A-Za-z_+=-]*\d){3})[\w+=-]{16,}(?![\w./:])"
+)
 _ALONE_IN_URL = r"\b([A-Za-z][\w+.-]*://)(?=[^\s/:@'\"]*\d)[^\s/:@'\"]{20,}@"
 # Parameters of an address, and those of them that are secrets beside what is one anywhere; headers, also within a quoted command;
 # texts of programs that ask for a password or are given one; -pX of programs that take a password so, -u of others.
@@ -115,6 +123,7 @@ _SPOKEN = (
     r"invalid (?:api|access|secret)[- ]key)\s+['\"]?)(?=[^\s'\")]*\d)([^\s'\")]{5,}[^\s'\").])",
     r"(?i)(\b(?:api|access|secret)[- ]key(?:\s+provided)?\s*:\s+['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{7,}[^\s'\",;).])",
     r"(?i)(\b(?:password|passwd|passphrase)(?:\s+for\s+\S+?)?\s*:\s*['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{4,})",
+    r"(?i)(\b(?:invalid|expired|revoked|unknown) (?:\w+ )?token:?\s+['\"]?)(?=[a-z]+\d+[a-z])([a-z0-9]{12,})\b",
     r"(\blogin\s+\S+\s+password\s+)(\S+)",  # .netrc
     r"((?:\b(?:sudo\s+-\w*S|kinit|cryptsetup|(?:docker|podman)\s+login|secret\s+put|pass\s+insert)\b|-stdin\b|--with-token\b|\bsu\s+-)[^|;&<\n]{0,1000}<<<\s*['\"]?)([^\s'\"|;&]+)",
     r"(\b(?:echo|printf)\s+(?:-\w+\s+)?(?:['\"]%s(?:\\n)?['\"]\s+)?['\"]?)([^\s'\"|$]+)(?=['\"]?\s*\|[^|;&\n]*(?:sudo\s+-\w*S|-stdin\b|--with-token|passphrase-fd|passwd\b"
@@ -173,7 +182,10 @@ _AFTER_A_PROGRAM = (
     _after(r"mysqladmin", r"password\s+['\"]?"),
     _after(r"gcloud auth activate-refresh-token", r"[^\s-]\S*\s+"),
     _after(r"rclone obscure|mkpasswd|bw unlock", ""),
-    _after(r"bw login|wpa_passphrase", r"[^\s-]\S*\s+['\"]?"),
+    _after(r"kaggle|ollama", r"--key[\s=]+['\"]?"),
+    _after(r"wg set", r"(?:private|preshared)-key\s+['\"]?", r"(?![-~./<])[^\s'\"|;&]+"),
+    r"(\bexpect -\w*c\b[^\n]{0,1000}?\bsend (?:-- )?\\?[\"'])(?=[^\s\"'\\]*\d)([^\s\"'\\]{6,})(?=\\+[rn])",
+    _after(r"(?:bw|lpass) login|wpa_passphrase", r"[^\s-]\S*\s+['\"]?"),
     _after(r"influx", rf"-t{_QUOTE}"),
     _after(r"neo4j-admin", r"set-initial-password\s+['\"]?"),
     _after(r"cypher-shell|uv publish|useradd|usermod", rf"-p{_QUOTE}"),
@@ -221,7 +233,8 @@ _BEGUN_KEY = rf"(-----BEGIN [A-Z ]*PRIVATE KEY-----{_END_OF_LINE}){_KEY_LINES}"
 _ENDED_KEY = rf"(^|\n|\\n)((?>{_KEY_LINES}))(-----END [A-Z ]*PRIVATE KEY-----)?"  # each line is looked at once
 _MASKS = (
     (_HEADER, rf"\1\2{MASK}"), (_BASIC, rf"\1\2{MASK}"), (_IN_URL, rf"\1:{MASK}@"), (_KNOWN, MASK),
-    (_ALONE_IN_URL, rf"\1{MASK}@"), (_BEGUN_KEY, rf"\1{MASK}"),
+    (_DSN, rf"\1{MASK}@"), (_ALONE_IN_URL, rf"\1{MASK}@"), (_BEGUN_KEY, rf"\1{MASK}"),
+    (_MADE_BY_A_MACHINE, rf"\1{MASK}"),
 )  # fmt: skip
 _seen: set[str] = set()  # what this process has masked by its name, and masks wherever it stands from then on
 

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import sql
-from .errors import BenchError, Exit
+from .errors import BenchError, Exit, NoLocks
 from .events import TABLES
 from .files import cache_folder, cure, disk_error, make_folder, remove, sync, take_after_folder
 from .interruption import breakable
 from .locks import lacks_locks
 from .log import SPILL, LogFile
-from .schema import create_tables, literal
+from .schema import ROWS_IN_GROUP, create_tables, literal
 from .store import Store
 from .upkeep.healing import drop
 from .views import create_derived
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 STORAGE = "v1.5.0"  # format of the file: what the oldest DuckDB that bench works with reads, too
 LOADING_MEMORY = "400MB"  # rows stream through; more would only be buffered
+# Passes of DuckDB's optimizer that take longer over plans of many steps than they save: an eighth of a comparison.
+DEAR_PASSES = ("projection_pullup", "projection_placement")
 CACHED = 8  # empty warehouses in the cache: of other versions of bench and of DuckDB, which may be in use, too
 DIGEST_BYTES = 32
 FILES = """
@@ -62,11 +64,21 @@ def connect(database: Path, config: Mapping[str, Any] | None = None) -> "duckdb.
     connection = breakable(duckdb.connect(config=dict(config or {})))
     try:
         attach(connection, database)
+    except NoLocks:
+        connection.close()
+        raise
     except (duckdb.Error, OSError) as error:
         connection.close()
         raise BenchError(f"cannot open {database}: {error}. Derive it anew with: bench store rebuild") from error
     connection.execute("USE warehouse")
+    _plan_briefly(connection)
     return connection
+
+
+def _plan_briefly(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Leave out the dear passes that this version of DuckDB has."""
+    known = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
+    connection.execute(f"SET disabled_optimizers = {literal(','.join(filter(known.__contains__, DEAR_PASSES)))}")
 
 
 def attach(connection: "duckdb.DuckDBPyConnection", database: Path) -> None:
@@ -80,7 +92,22 @@ def attach(connection: "duckdb.DuckDBPyConnection", database: Path) -> None:
             raise
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
             copy = shutil.copyfile(database, Path(folder, database.name))
-            connection.execute(f"ATTACH {literal(str(copy))} AS warehouse (READ_ONLY)")
+            _attach_temporary(connection, copy, " (READ_ONLY)")
+
+
+def _attach_temporary(connection: "duckdb.DuckDBPyConnection", file: Path, options: str = "") -> None:
+    """Attach a file of the folder for temporary ones, which is the last resort."""
+    import duckdb
+
+    try:
+        connection.execute(f"ATTACH {literal(str(file))} AS warehouse{options}")
+    except duckdb.IOException as error:
+        if not lacks_locks(error):
+            raise
+        raise NoLocks(
+            f"the disk of {tempfile.gettempdir()} has no file locks, and DuckDB opens no database without. What was recorded is "
+            "kept; set TMPDIR to a folder of a disk with locks."
+        ) from error
 
 
 def open_current(
@@ -97,7 +124,7 @@ def open_current(
                 rows = connection.execute("SELECT name, size_bytes, modified_ns, is_partial FROM _files").fetchall()
                 return connection, {name: LoadedFile(*facts) for name, *facts in rows}
     except (BenchError, duckdb.Error) as error:
-        if isinstance(error.__cause__, OSError):  # no copy can be made
+        if isinstance(error, NoLocks) or isinstance(error.__cause__, OSError):  # no copy can be made
             raise
         if not isinstance(error, duckdb.CatalogException):  # else it is not of this bench, and whole
             drop(store, error)
@@ -121,8 +148,11 @@ def _made_by() -> str:
 
 
 @contextlib.contextmanager
-def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A writable copy of the warehouse (or an empty one) that takes its place when all went well."""
+def new_version(store: Store, *, fresh: bool, wide: bool = False) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A writable copy of the warehouse (or an empty one) that takes its place when all went well.
+
+    With `wide`, tables that are empty so far get row groups a quarter as long: each thread that loads holds one in memory.
+    """
     import duckdb
 
     building = store.root / f".warehouse-{os.getpid()}.duckdb"
@@ -132,7 +162,7 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
             building.write_bytes(empty())
         else:
             shutil.copyfile(store.database, building)
-        with _opened(building, store.root / SPILL) as connection:
+        with _opened(building, store.root / SPILL, wide) as connection:
             connection.execute("BEGIN")
             if fresh:
                 connection.execute("INSERT INTO _meta VALUES ('made_by', ?)", [_made_by()])
@@ -152,26 +182,28 @@ def new_version(store: Store, *, fresh: bool) -> "Iterator[duckdb.DuckDBPyConnec
 
 
 @contextlib.contextmanager
-def _opened(building: Path, spill: Path) -> "Iterator[duckdb.DuckDBPyConnection]":
+def _opened(building: Path, spill: Path, wide: bool) -> "Iterator[duckdb.DuckDBPyConnection]":
     """A version opened for writing; on a disk without locks it is written elsewhere, and comes back at the end."""
     import duckdb
 
     config: dict[str, Any] = {
         "memory_limit": LOADING_MEMORY,
         "preserve_insertion_order": False,
+        "write_buffer_row_group_count": 1,
         "temp_directory": str(spill),
     }
+    options = f" (ROW_GROUP_SIZE {ROWS_IN_GROUP})" if wide else ""
     with contextlib.ExitStack() as stack:
         connection, copy = breakable(duckdb.connect(config=config)), None
         try:
             try:
-                connection.execute(f"ATTACH {literal(str(building))} AS warehouse")
+                connection.execute(f"ATTACH {literal(str(building))} AS warehouse{options}")
             except duckdb.IOException as error:
                 if not lacks_locks(error):
                     raise
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))
                 copy = shutil.copyfile(building, Path(folder, building.name))
-                connection.execute(f"ATTACH {literal(str(copy))} AS warehouse")
+                _attach_temporary(connection, copy, options)
             connection.execute("USE warehouse")
             yield connection
         finally:
@@ -201,7 +233,7 @@ def empty() -> bytes:
 
 @contextlib.contextmanager
 def ready_ahead(store: Store) -> Iterator[None]:
-    """For a `with` block before a load: import its libraries meanwhile, and make the empty warehouse if there is none."""
+    """A context before a load that imports its libraries meanwhile, and makes the empty warehouse if there is none."""
 
     def make_ready() -> None:
         with contextlib.suppress(Exception):  # who needs it meets the error again
@@ -223,7 +255,7 @@ _making = threading.Lock()
 
 @functools.cache
 def _empty() -> bytes:
-    """From the cache, where its SHA-256 stands before it; made anew where the cache has none or a damaged one."""
+    """Read it from the cache, where its SHA-256 stands before it; made anew where the cache has none or a damaged one."""
     without_cache = contextlib.suppress(OSError, RuntimeError)  # the user has no home, or may not write there
     with without_cache:
         digest, content = (read := _cached().read_bytes())[:DIGEST_BYTES], read[DIGEST_BYTES:]
@@ -241,7 +273,7 @@ def _empty() -> bytes:
 
 
 def _cached() -> Path:
-    """Where the cache has it, by all that it depends on: its shape, the code that makes it, and DuckDB, which writes it."""
+    """The place in the cache, by all that it depends on: its shape, the code that makes it, and DuckDB, which writes it."""
     import duckdb
 
     here = importlib.resources.files(__package__ or __name__)
@@ -258,7 +290,7 @@ def _make_empty() -> bytes:
         file = Path(folder, "empty.duckdb")
         # a third of the time of a thousand statements that nothing is asked by
         connection.execute("PRAGMA disable_optimizer")
-        connection.execute(f"ATTACH {literal(str(file))} AS warehouse (STORAGE_VERSION {literal(STORAGE)})")
+        _attach_temporary(connection, file, f" (STORAGE_VERSION {literal(STORAGE)})")
         connection.execute("USE warehouse")
         connection.execute("BEGIN")  # as changes of their own, a thousand statements would take twice the time
         create_tables(connection)

@@ -15,7 +15,7 @@ from .files import cure, disk_error, make_folder, open_regular, publish_text, re
 from .locks import claim, claimed, lock, process_of
 from .settings import setting
 
-FOLDER = ".bench"
+STORE_FOLDER = ".bench"
 HOLDER = "lock.holder"  # who loads, on a disk without locks
 STATE = "remote.json"  # in a mirror: of what
 NO_PATH_OF_DUCKDB = "?\\"  # the first is a pattern, the second becomes a slash
@@ -155,9 +155,9 @@ class Store:
 
 def _nearest(start: Path) -> Path:
     for folder in (start, *start.parents):
-        if (folder / FOLDER).is_dir():
-            return folder / FOLDER
-    return start / FOLDER
+        if (folder / STORE_FOLDER).is_dir():
+            return folder / STORE_FOLDER
+    return start / STORE_FOLDER
 
 
 def _mirror(url: str) -> Path:

@@ -6,7 +6,7 @@
 -- config      VARCHAR    Config: a report is of one.
 -- run_id      VARCHAR    Run.
 -- report_id   VARCHAR    Report: the id of its last run.
--- began_at    TIMESTAMP  When the first run of the report began; for an import that does not say, when it was loaded. UTC.
+-- began_at    TIMESTAMP  When the first run of the report began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 -- git_commit  VARCHAR    Commit it measured.
 -- part        BIGINT     Place of the run among those of the report, from 1, the oldest.
 -- parts       BIGINT     Runs of the report.

@@ -9,7 +9,7 @@
 -- run_id      VARCHAR    Run.
 -- round_id    VARCHAR    Round: the id of its first run.
 -- machine_id  VARCHAR    What the class of the run's machine is told by.
--- began_at    TIMESTAMP  When the run began; for an import that does not say, when it was loaded. UTC.
+-- began_at    TIMESTAMP  When the run began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 WITH
 own_runs AS (
     SELECT

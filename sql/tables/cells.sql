@@ -2,6 +2,9 @@
 -- Timings count per call (duration / loops) in ns, metrics as they stand, memory as '<source>_<statistic>' in bytes; a
 -- metric that is an aggregate already is named '<metric>_<statistic>'. Values that are missing, infinite or beyond 1e150
 -- are left out. Of several GPUs the one with the highest reading counts. All statistics are taken over the sorted samples, so they do not depend on threads or on file order.
+-- A machine is busy where a quarter or more of the steady timings lost their processor (involuntary_switches): these tell of its other
+-- processes, and are left out where a quarter and five or more are left. Other processes also slow some of ours down as a whole: of 8
+-- or more, one beyond 2.5 times the usual distance from their median counts as that far (Huber's Proposal 2, as in _case_noises).
 --
 -- axes: run, case, value
 -- n            BIGINT  Samples.
@@ -18,20 +21,36 @@
 --                      than the geometric mean of the processes' medians, / exp(t · process_spread / √processes), with
 --                      Student's t of one degree of freedom less than there are processes, since processes differ however
 --                      many samples each has, and where they are of two kinds the median is of one. NULL where neither is known.
--- median_high  DOUBLE  Upper end: the k-th largest sample, and no lower than the same of the processes.
+-- median_high  DOUBLE  Upper end: the k-th largest sample, and no lower than the same of the processes. Where a meter of memory reads up to
+--                      so much too low (error_bound_bytes), it is higher by that, by 1 MiB at most: the bound is what all CPUs together can
+--                      hold back, and one process is on few of them.
 -- processes    BIGINT  Processes, forks, invocations or repetitions that measured it; NULL where nobody said.
 -- process_spread  DOUBLE  Standard deviation of ln(median) from process to process; NULL of fewer than two.
 WITH
-samples AS (
-    SELECT run_id, case_id, metric, phase, 'ns' AS unit, 'lower' AS better, duration_ns / loops AS value,
-        coalesce(process, block) AS process
+busy_timings AS (
+    SELECT run_id, case_id, metric, phase
     FROM timings
-    WHERE loops > 0
+    WHERE run_id IN (SELECT run_id FROM _touched) AND loops > 0 AND phase = 'steady'
+    GROUP BY ALL
+    HAVING count(*) FILTER (involuntary_switches > 0) >= 0.25::DOUBLE * count(*)
+        AND count(*) FILTER (involuntary_switches = 0) >= greatest(5, 0.25::DOUBLE * count(*))
+),
+samples AS (
+    SELECT
+        timing.run_id, timing.case_id, timing.metric, timing.phase, 'ns' AS unit, 'lower' AS better, duration_ns / loops AS value,
+        coalesce(process, block) AS process, NULL::BIGINT AS error_bound
+    FROM timings AS timing
+    LEFT JOIN busy_timings AS busy
+        ON involuntary_switches > 0 AND timing.run_id = busy.run_id AND timing.case_id = busy.case_id
+        AND timing.metric = busy.metric AND timing.phase = busy.phase
+    WHERE loops > 0 AND busy.run_id IS NULL
     UNION ALL
-    SELECT run_id, case_id, concat_ws('_', metric, statistic), phase, unit, better, value, block
+    SELECT run_id, case_id, concat_ws('_', metric, statistic), phase, unit, better, value, block,
+        CASE WHEN metric = 'first_call_rss_growth' THEN 1048576 END  -- of the same meter
     FROM metrics
     UNION ALL
-    SELECT run_id, case_id, source || '_' || statistic, phase, 'bytes', 'lower', size_bytes, NULL
+    SELECT run_id, case_id, source || '_' || statistic, phase, 'bytes', 'lower', size_bytes, NULL,
+        CASE WHEN error_bound_bytes > 0 THEN least(error_bound_bytes, 1048576) END
     FROM (
         SELECT
             *, first_value(device_index) OVER (
@@ -43,7 +62,7 @@ samples AS (
     WHERE device_index IS NOT DISTINCT FROM fullest_device
 ),
 sorted_samples AS (
-    SELECT run_id, case_id, metric, phase, unit, min(better) AS better, list_sort(list(value)) AS x
+    SELECT run_id, case_id, metric, phase, unit, min(better) AS better, list_sort(list(value)) AS x, max(error_bound) AS error_bound
     FROM samples
     WHERE run_id IN (SELECT run_id FROM _touched) AND abs(value) < 1e150
     GROUP BY ALL
@@ -54,16 +73,28 @@ process_medians AS (
     WHERE process IS NOT NULL AND run_id IN (SELECT run_id FROM _touched) AND abs(value) < 1e150
     GROUP BY ALL
 ),
-process_spreads AS (
+process_logs AS (
     SELECT
         run_id, case_id, metric, phase, count(*) AS processes,
-        list_sort(list(CASE WHEN value > 0 THEN ln(value) END) FILTER (value > 0)) AS logs
+        list_sort(list(CASE WHEN value > 0 THEN ln(value) END) FILTER (value > 0)) AS logs, list_median(logs) AS level,
+        2.5::DOUBLE * 1.4826::DOUBLE * list_median(list_transform(logs, lambda x: abs(x - level))) AS usual_reach
     FROM process_medians
     GROUP BY ALL
 ),
+process_spreads AS (
+    SELECT
+        own.* EXCLUDE (logs, level, usual_reach), busy.run_id IS NOT NULL AND len(logs) >= 8 AND usual_reach > 0 AS is_bounded,
+        CASE WHEN is_bounded
+            THEN list_transform(logs, lambda x: least(greatest(x, level - usual_reach), level + usual_reach)) ELSE logs
+        END AS logs
+    FROM process_logs AS own
+    LEFT JOIN busy_timings AS busy
+        ON own.run_id = busy.run_id AND own.case_id = busy.case_id AND own.metric = busy.metric AND own.phase = busy.phase
+),
 rank_positions AS (
     SELECT
-        sorted_samples.*, processes, list_stddev_samp(logs) AS process_spread, exp(list_avg(logs)) AS process_mean, len(x) AS n,
+        sorted_samples.*, processes, list_stddev_samp(logs) / CASE WHEN is_bounded THEN sqrt(0.9776::DOUBLE) ELSE 1 END AS process_spread,
+        exp(list_avg(logs)) AS process_mean, len(x) AS n,
         (len(x) - 1) * 0.25::DOUBLE AS r1, (len(x) - 1) * 0.5::DOUBLE AS r2, (len(x) - 1) * 0.75::DOUBLE AS r3,
         CASE WHEN len(x) >= 6 THEN floor((len(x) + 1 - 1.959963984540054 * sqrt(len(x))) / 2)::BIGINT END AS k
     FROM sorted_samples
@@ -89,8 +120,9 @@ SELECT
     x[n] AS maximum,
     list_avg(x) AS mean,
     list_stddev_samp(x) AS stdev,
-    least(x[k], median / process_factor, process_mean / process_factor) AS median_low,
-    _finite(greatest(x[n + 1 - k], median * process_factor, process_mean * process_factor)) AS median_high,
+    coalesce(least(x[k], median / process_factor, process_mean / process_factor), CASE WHEN error_bound > 0 THEN median END) AS median_low,
+    _finite(CASE WHEN error_bound > 0 THEN coalesce(x[n + 1 - k], median) + error_bound
+        ELSE greatest(x[n + 1 - k], median * process_factor, process_mean * process_factor) END) AS median_high,
     processes,
     process_spread
 FROM summaries

@@ -4,13 +4,13 @@
 -- config      VARCHAR    Config it belongs to.
 -- source      VARCHAR    What produced it: api, measure, or the format imported.
 -- suite       VARCHAR    Set of workloads it was about.
--- began_at    TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- began_at    TIMESTAMP  When it began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 -- git_commit  VARCHAR    Commit of the measured code.
 -- git_branch  VARCHAR    Branch of the measured code.
 -- host        VARCHAR    Machine that measured.
 -- status      VARCHAR    How it ended: ok, failed, interrupted; imported for results of other tools.
 -- reason      VARCHAR    Why, in one line.
--- cases       BIGINT     Cases announced.
+-- cases       BIGINT     Cases announced, and bins of tokens that have scheduler steps (`step_cells`).
 -- failed      BIGINT     Cases whose performance or accuracy failed.
 -- samples     BIGINT     Samples of all metrics.
 -- steps       BIGINT     Scheduler steps.
@@ -41,6 +41,12 @@ judged AS (
 sampled AS (
     SELECT run_id, _total(n) AS samples FROM cells WHERE run_id IN (SELECT run_id FROM _touched) GROUP BY run_id
 ),
+binned AS (
+    SELECT run_id, count(DISTINCT case_id) AS bins
+    FROM step_cells
+    WHERE run_id IN (SELECT run_id FROM _touched)
+    GROUP BY run_id
+),
 stepped AS (
     SELECT run_id, count(*) AS steps
     FROM schedule_chunks
@@ -48,20 +54,22 @@ stepped AS (
     GROUP BY run_id
 ),
 imported AS (
-    SELECT run_id, count(DISTINCT source_id) AS files, _total(rejected) AS rejected, min(recorded_at) AS loaded_at
+    SELECT run_id, count(DISTINCT source_id) AS files, _total(rejected) AS rejected
     FROM sources
     WHERE run_id IN (SELECT run_id FROM _touched)
     GROUP BY run_id
 )
 
 SELECT
-    run_id, config, source, suite, coalesce(started_at, imported.loaded_at) AS began_at, git_commit, git_branch, host,
+    run_id, run.config, source, suite, began_at, run.git_commit, git_branch, run.host,
     CASE WHEN ended.status IS NOT NULL THEN ended.status WHEN files > 0 THEN 'imported' ELSE 'interrupted' END AS status,
-    ended.reason, coalesce(cases, 0) AS cases, coalesce(failed, 0) AS failed, coalesce(samples, 0) AS samples,
-    coalesce(steps, 0) AS steps, coalesce(files, 0) AS files, coalesce(rejected, 0) AS rejected
+    ended.reason, coalesce(cases, 0) + coalesce(bins, 0) AS cases, coalesce(failed, 0) AS failed,
+    coalesce(samples, 0) AS samples, coalesce(steps, 0) AS steps, coalesce(files, 0) AS files, coalesce(rejected, 0) AS rejected
 FROM run
+LEFT JOIN _run_times AS time USING (run_id)
 LEFT JOIN ended USING (run_id)
 LEFT JOIN judged USING (run_id)
 LEFT JOIN sampled USING (run_id)
+LEFT JOIN binned USING (run_id)
 LEFT JOIN stepped USING (run_id)
 LEFT JOIN imported USING (run_id)

@@ -20,9 +20,9 @@
 -- batch_size       BIGINT   NULL.
 -- sequence_length  BIGINT   NULL.
 -- parameters       JSON     {"tokens": "512–1023"}, or {"tokens": "all"}; with "span" where its writer says what the times span.
--- metric           VARCHAR  model_run, schedule or step (what its writer says, else both together), as time of one step;
---                           with '_mean' over all steps, and tokens_per_second, their tokens / their time. In a bin that
---                           would mostly tell where in the bin the steps lie.
+-- metric           VARCHAR  model_run, schedule or step (what its writer says, else the sum of both), as time of one step; step
+--                           only where it tells more than model_run. With '_mean' over all steps, and tokens_per_second, their
+--                           tokens / their time. In a bin that would mostly tell where in the bin the steps lie.
 -- phase            VARCHAR  'steady'.
 -- unit             VARCHAR  ns, or tokens/s.
 -- better           VARCHAR  'lower' for times, 'higher' for tokens/s.
@@ -62,7 +62,8 @@ steps AS (  -- whole numbers: their sums do not depend on the order of adding
         run_id, floor((before + greatest(line, 1) - 1) * 32 / lines_of_run)::BIGINT AS stretch,
         CASE WHEN abs(given::HUGEINT) < 2 ** 53 THEN given END AS tokens,
         _fixed_point(model_run_ms, 1e6) AS model_run, _fixed_point(schedule_ms, 1e6) AS schedule,
-        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS step, time_span,
+        _fixed_point(coalesce(step_ms, schedule_ms + model_run_ms), 1e6) AS step,
+        _fixed_point(coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms), 1e6) AS taken, time_span,
         coalesce(capture_mode = 'sampled', false) AS is_sampled
     FROM (SELECT *, _step_tokens(chunk_sizes, total_tokens) AS given FROM schedule_chunks)
         AS schedule_chunks
@@ -77,7 +78,7 @@ stretches AS (
         median(model_run) AS model_run, median(schedule) AS schedule, median(step) AS step, median(tokens) AS size,
         sum(model_run::HUGEINT) AS model_runs, count(model_run) AS n_model_run,
         sum(schedule::HUGEINT) AS schedules, count(schedule) AS n_schedule, sum(step::HUGEINT) AS steps, count(step) AS n_step,
-        sum(tokens::HUGEINT) FILTER (step > 0) AS tokens, sum(step::HUGEINT) FILTER (tokens >= 0 AND step > 0) AS busy
+        sum(tokens::HUGEINT) FILTER (taken > 0) AS tokens, sum(taken::HUGEINT) FILTER (tokens >= 0 AND taken > 0) AS busy
     FROM steps
     GROUP BY ALL
 ),

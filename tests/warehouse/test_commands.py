@@ -226,7 +226,8 @@ def test_a_closed_stream_is_the_null_device(closed: str, store: Store) -> None:
         (["verify", "surplus"], 2, "surplus"),
         (["compact", "--below", "much"], 2, "much"),
         (["verify", "--store", "file"], 2, "the store file is a file. Give a folder with --store"),
-        (["ingest", "--store", "file/below"], 2, "cannot create the store"),
+        (["ingest", "--store", "file/below"], 2, "there is no store at"),
+        (["ingest", "table", "--map", "name=a,value=b", "--store", "file/below"], 2, "cannot create the store"),
         (["compact", "--target", "0"], 2, "0 is not in the range"),
     ],
 )
@@ -235,6 +236,7 @@ def test_errors_are_sentences(
 ) -> None:
     """They name the fault and the nearest right name, on stderr, with the exit code of usage."""
     Path("file").touch()
+    Path("table").write_text("a,b\nx,1\n")
     told, out, err = tell(*arguments)
     assert (told, out) == (code, "")
     assert says in err and "Traceback" not in err

@@ -18,9 +18,10 @@ from bench import sql
 from bench.warehouse import log, snapshot, views
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import Reject, ScheduleChunk, Timing
+from bench.warehouse.events import Reject, RunRecord, ScheduleChunk, Timing
 from bench.warehouse.load import load, readable_files, rebuild
 from bench.warehouse.log import EventLog
+from bench.warehouse.schema import ROWS_IN_GROUP
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import compact, merge
 from bench.warehouse.upkeep.verify import verify
@@ -204,6 +205,23 @@ def test_a_derived_table_has_no_rows_without_those_it_needs(
 
     assert (0,) not in before
     assert set(after) == {(0,)}
+
+
+def test_few_rows_are_derived_alike_without_the_optimizer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement as it stands gives the same rows; all that is executed afterwards is optimized again."""
+    fill(store, 1)
+    load(store)
+    found = []
+    with duckdb.connect(str(store.database)) as connection:
+        runs = [run for (run,) in connection.execute("SELECT run_id FROM runs").fetchall()]
+        for few in (0, 1 << 30):
+            monkeypatch.setattr(views, "FEW_ROWS", few)
+            views.compute_derived(connection, runs)
+            rows = {name: connection.execute(f"FROM {name}").fetchall() for name in sql.tables()}
+            found.append({name: sorted(map(repr, each)) for name, each in rows.items()})
+            assert "FILTER" not in connection.execute("EXPLAIN SELECT 1 WHERE false").fetchall()[0][1].upper()
+
+    assert found[0] == found[1] and found[0]["case_summaries"]
 
 
 @exhaustive
@@ -433,6 +451,17 @@ def test_verify_finds_what_is_wrong(wrong: str, store: Store) -> None:
     assert verify(store).problems == {}
 
 
+def test_a_run_whose_parts_come_from_several_files_is_one_row_to_verify(store: Store) -> None:
+    """One file said its version, and another its machine: `verify` counted two rows for good, and the cure changed nothing."""
+    log = EventLog(store)
+    log.write(RunRecord, [run(bench_version="1"), run(environment_id="e")], "together")
+    log.write(RunRecord, [run(host="h"), run("other")], "apart")
+    load(store)
+
+    assert stored("SELECT count(*) FROM runs", store) == [(2,)]
+    assert verify(store).problems == {}
+
+
 @pytest.mark.exhaustive
 def test_a_merged_file_that_is_damaged_replaces_nothing(store: Store) -> None:
     """The small files stay, and their events, until what stands for them is whole."""
@@ -528,3 +557,38 @@ def test_a_disk_that_fills_up_while_publishing_keeps_the_old_version(small_disk:
         ballast.unlink()
 
     assert durations(store) == [1, 2]
+
+
+def test_rows_of_lists_lie_in_short_row_groups(store: Store) -> None:
+    """Each thread that loads holds a row group in memory: one of steps is as short as in the log, and none is lost."""
+    import pyarrow as pa
+
+    count = 2 * ROWS_IN_GROUP + 1
+    steps = {
+        "run_id": pa.repeat("r", count),
+        "line": pa.array(range(count)),
+        "chunk_sizes": pa.repeat(pa.scalar([1]), count),
+    }
+    with EventLog(store).batch("x") as batch:
+        batch.add_table(ScheduleChunk, pa.table(steps))
+        batch.add(source(run="r"))
+    load(store)
+
+    with Warehouse.open(store) as warehouse:
+        groups = "SELECT max(start + count) FROM pragma_storage_info('schedule_chunks') WHERE column_name = 'line'"
+        assert warehouse.rows(groups) == [(ROWS_IN_GROUP,)]
+        assert warehouse.rows("SELECT count(*), sum(line) FROM schedule_chunks") == [(count, sum(range(count)))]
+
+
+@pytest.mark.parametrize("passes", [snapshot.DEAR_PASSES, ("unused_columns", "of_another_version")])
+def test_a_reader_plans_without_the_dear_passes_that_its_duckdb_has(
+    passes: tuple[str, ...], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "DEAR_PASSES", passes)
+    record(store, "main", 1)
+
+    with Warehouse.open(store) as warehouse:
+        known = {name for (name,) in warehouse.rows("SELECT name FROM duckdb_optimizers()")}
+        ((left_out,),) = warehouse.rows("SELECT current_setting('disabled_optimizers')")
+
+    assert set(filter(None, left_out.split(","))) == known.intersection(passes)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from bench.warehouse import locks, snapshot
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, DiskFull, Exit, NoLocks, NotWritable, StoreBusy
 from bench.warehouse.interruption import breakable
-from bench.warehouse.load import load
+from bench.warehouse.load import load, rebuild
 from bench.warehouse.locks import claim, claim_of, claimed, holder_lives, process_of
 from bench.warehouse.log import EventLog
 from bench.warehouse.recorder import run
@@ -118,6 +119,27 @@ def test_commands_work_where_the_disk_refuses_every_lock(code: int, tmp_path: Pa
     query = ("sql", "SELECT count(*) FROM schedule_chunks", "--format", "csv", "--store")
     assert [tell(*query, name).split()[-1] for name in ("store", "other")] == ["3", "3"]
     assert [path.name for path in store.rglob("*") if path.name.startswith(".warehouse")] == []
+
+
+def test_a_folder_for_temporary_files_without_locks_has_its_code_and_its_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole warehouse was taken for a damaged one and removed, or the error was one of bench's own."""
+    store = Store(tmp_path / "store")
+    with run("main", store=store.root):
+        pass
+    load(store)
+    whole = store.database.read_bytes()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(snapshot, "breakable", lambda connection: Lockless(breakable(connection), tmp_path))
+    with run("other", store=store.root):
+        pass
+
+    for ask in (load, rebuild, Warehouse.open):
+        with pytest.raises(NoLocks, match="set TMPDIR") as error:
+            ask(store)
+        assert error.value.exit_code == Exit.NO_LOCKS
+    assert store.database.read_bytes() == whole
 
 
 def forked(work: Callable[[], None]) -> int:

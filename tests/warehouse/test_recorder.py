@@ -580,6 +580,44 @@ def test_json_that_is_none_closes_no_store(store: Store) -> None:
     assert rows(store, "SELECT extra ->> '$' FROM schedule_chunks") == [('{"v": "\\ud800"}',)]
 
 
+def test_timings_of_a_sample_are_those_of_each_metric(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through as many windows as they take, and a value that does not fit loses none around it."""
+    monkeypatch.setattr(recorder, "ROTATE_BYTES", 300_000)
+    with bench.run("together", store=store) as run:
+        case = run.case("step")
+        for number in range(20_000):
+            case.timings({"latency": 3 * number, "data_time": number}, sample=number)
+        with pytest.raises(BenchError, match=r"duration_ns is 0\.5"):
+            case.timings({"latency": 1, "data_time": 0.5}, sample=20_000)  # type: ignore[dict-item]
+        case.timings({"latency": 2}, phase="warmup")
+
+    sums = "SELECT metric, phase, count(*), sum(duration_ns), sum(sample) FROM timings GROUP BY ALL ORDER BY ALL"
+    assert rows(store, sums) == [
+        ("data_time", "steady", 20_000, 199_990_000, 199_990_000), ("latency", "steady", 20_001, 599_970_001, 200_010_000),
+        ("latency", "warmup", 1, 2, 0),
+    ]  # fmt: skip
+
+
+def test_timings_between_which_windows_are_emptied_define_their_texts_anew(store: Store) -> None:
+    """Each row lies in a window that can be read by itself, also where others fill the windows between two of a sample."""
+    with bench.run("together", store=store) as run:
+        case, other = run.case("step"), run.case("other")
+
+        class Busy(dict[str, int]):
+            def items(self) -> Any:
+                for metric, duration_ns in super().items():
+                    yield metric, duration_ns
+                    assert metric in run._journal._active.defined
+                    for _ in range(12_000):  # more than both windows hold
+                        other.timing(1)
+
+        for durations in ({"latency": 1, "data_time": 2}, Busy(latency=3, data_time=4)):
+            case.timings(durations)
+
+    assert rows(store, "SELECT sum(duration_ns) FROM timings WHERE duration_ns > 1") == [(9,)]
+    assert rows(store, "SELECT count(*) FROM timings") == [(24_004,)]
+
+
 def test_a_direction_is_higher_or_lower(store: Store) -> None:
     """Any other word would be taken for none, and no regression be seen."""
     with bench.run("any", store=store) as run, pytest.raises(BenchError, match="is not a direction"):

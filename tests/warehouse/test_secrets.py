@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bench.measure.commands.plan import Template, plan
-from bench.warehouse import environment
+from bench.warehouse import environment, secrets
 from bench.warehouse.errors import BenchError
 from bench.warehouse.secrets import KEEP, masked, masked_command, masked_parameters, masked_variable
 from hypothesis import given
@@ -135,6 +135,18 @@ from hypothesis import strategies as st
             "GH_PAT=hunter2 NPM_AUTH=hunter2 DD_APP_KEY=hunter2 x --otp hunter2",
             "GH_PAT=*** NPM_AUTH=*** DD_APP_KEY=*** x --otp ***",
         ),
+        (
+            "SENTRY_DSN=https://hunter2@sentry.io/1 lpass login me hunter2",
+            "SENTRY_DSN=https://***@sentry.io/1 lpass login me ***",
+        ),
+        (
+            "wg set w private-key hunter2; ollama run m --key hunter2; kaggle --key=hunter2",
+            "wg set w private-key ***; ollama run m --key ***; kaggle --key=***",
+        ),
+        (
+            "expect -c 'send \"hunter2\\r\"'; expired access token: hunter2secret",
+            "expect -c 'send \"***\\r\"'; expired access token: ***",
+        ),
         ("AWS_ACCESS_KEY_ID=ASIA0123456789ABCDEF x", "AWS_ACCESS_KEY_ID=*** x"),
         (
             "curl -H 'Authorization: Basic bWU6cHc=' u; Basic bWU6aHVudGVyMg==",
@@ -206,6 +218,8 @@ def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
         "su - me1 -c id; sudo -u me1 x; app=keyed1; --patience 3; otpx=5; path_pattern=x1",
         "restic --password-file /p1 backup x1; pulumi config set region eu1; etcdctl --user root get k1; vault status; xh get u",
         "Expected token 'foo1' but got 'bar2'; Unexpected token <; token_type_ids: 0, attention_mask: 1; special_token => x1",
+        "wg set wg0 private-key /etc/wg0.key; expect -c 'send \"exit\\r\"'; ollama run llama3; kaggle datasets list",
+        "invalid token 'foo1' at column 3; unknown token type_ids2; code=E1; dsn: none; --key name1 --pass fuse1",
         "X-Request-Id: abc12346 'Content-Type: text1' \"Accept: a1\" 'X-RateLimit: 5' Host: h1",
     ],
 )
@@ -218,6 +232,44 @@ def test_all_else_stays(text: str) -> None:
 def test_masking_ends(text: str) -> None:
     """For any text, closed quotes or not; a text without a secret's name is as it was."""
     assert masked(text) == text or "***" in masked(text)
+
+
+WAYS = Path(__file__).parents[1] / "data" / "secrets.txt"  # typed ways of a secret, which stands for "@@"
+STAY = {  # no rule knows these from what is harmless, unless a machine made the value
+    "x --pass @@": "of a compiler: a pass",
+    "PASS=@@ x": "likewise",
+    "x --pin @@": "a core to pin a process to, a board's pin; of a card: a number, and numbers stay",
+    "KEY=@@ x": "a key to sort, to group or to cache by",
+    "curl 'https://h/p?code=@@'": "of an error, a country, a language",
+    "snowsql -a a -u me -p @@": "a port",
+    "age -p @@": "a file: age asks for the passphrase",
+}
+
+
+def test_every_typed_way_of_a_secret_is_replaced() -> None:
+    """By options, variables, headers, addresses, programs and texts; what stays has its reason."""
+    ways = [line for line in WAYS.read_text().splitlines() if line and not line.startswith("##")]
+    left = set()
+    for way in ways:
+        secrets._seen.clear()  # by itself: what was masked once is masked everywhere
+        if "hunter2" in masked(way.replace("@@", "hunter2secret")):
+            left.add(way)
+
+    assert len(ways) > 470 and left == set(STAY)
+
+
+@pytest.mark.parametrize("way", [way for way in STAY if "-p" not in way.split() and "pin" not in way])
+def test_what_a_machine_made_is_a_secret_where_a_word_may_be_none(way: str) -> None:
+    """Letters of both sizes with digits; a name, a path or a checksum of Git stays."""
+    for made in ("aB3dE6gH9jK2mN5p", "Zm9vYmFyMTIz0aA9bB8="):
+        assert masked(way.replace("@@", made)) == way.replace("@@", "***")
+    for other in (
+        "convert-linalg2-to-loops",
+        "ScalarReplAggregates",
+        "/etc/Keys/A1b2c3.pem",
+        "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+    ):
+        assert masked(way.replace("@@", other)) == way.replace("@@", other)
 
 
 PLACES = [  # where a secret may stand

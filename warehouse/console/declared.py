@@ -11,7 +11,7 @@ from .options import Values
 
 
 class Surface(Enum):
-    """Who may set an option, each with all those before it."""
+    """The surfaces on which an option may be set, each with all those before it."""
 
     COMMAND = 1  # the command alone: how its output looks, and how it ends
     PEOPLE = 2  # and Python

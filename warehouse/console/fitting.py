@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .options import notify
-from .tables import INDENT, Rows, cell_text, cut_to, width, write_noted, write_rows
+from .tables import INDENT, Rows, cell_text, cut_to, shorten, width, write_noted, write_rows
 
 ROOM = 100  # characters of a line where no terminal says how many it has
 LEAST = 16  # characters of a last column that are worth printing
@@ -59,7 +59,7 @@ def write_fitted(
         return write_rows(columns, rows, fmt, file)
     (columns, rows), equal = without_shared(columns, [*rows], shared)
     if equal:
-        notify(f"all: {', '.join(equal)}")
+        notify(f"all: {', '.join(shorten(each, ROOM) for each in equal)}")
     room, hidden = terminal_room(), list[str]()
     notes: list[str] = []
     is_noted = reason is not None and bool(columns) and columns[-1] == reason

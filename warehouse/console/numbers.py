@@ -32,6 +32,16 @@ def share(text: str, most: float = 1) -> float:
     return value
 
 
+def share_text(fraction: float) -> str:
+    """A share as `share` reads it: `3%`, `0.5%`."""
+    return f"{100 * fraction:g}%"
+
+
+def exact_percent(fraction: float) -> str:
+    """A percentage that somebody chose, with all its digits: `3 %`, `12.5 %`."""
+    return f"{100 * fraction:g} %"
+
+
 def duration(nanoseconds: float | None) -> str:
     """Three digits and the unit that suits: `1.50 ms`; a dash where nothing is known."""
     return "–" if nanoseconds is None else _scaled(nanoseconds, "ns", 3)
@@ -45,24 +55,30 @@ def span(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
+def clock(seconds: float) -> str:
+    """A duration to the second: `42 s`, `3:07 min` or `2:03 h`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
+
+
 def time_with_doubt(
     nanoseconds: float | None, low: float | None, high: float | None, n: int, disturbed: float | None = None
 ) -> str:
-    """A time with half its 95 % interval and how many samples it rests on: `1.50 ms ±0.4% (n=83)`.
+    """A time with half its 95 % interval, that of its logarithm, and how many samples it rests on: `1.50 ms ±0.4 % (n=83)`.
 
     `n=1` and the like stand alone where too few samples give an interval; a dash where nothing is known. Where
-    `disturbed`, the share of samples that were, is BUSY or more, it is said: `1.50 ms ±4.2% (n=83, disturbed 40 %)`.
+    `disturbed`, the share of samples that were, is BUSY or more, it is said: `1.50 ms ±4.2 % (n=83, disturbed 40 %)`.
     """
     if nanoseconds is None:
         return "–"
-    known = (
-        f"n={n}" if disturbed is None or disturbed < BUSY else f"n={n}, disturbed {disturbed:.0%}".replace("%", " %")
-    )
+    known = f"n={n}" if disturbed is None or disturbed < BUSY else f"n={n}, disturbed {percent(disturbed, 0)}"
     if low is None or high is None:
         return f"{duration(nanoseconds)} ({known})"
-    half = (high - low) / 2 / nanoseconds
+    half = math.sqrt(high / low) - 1 if low > 0 else math.inf
     return (
-        f"{duration(nanoseconds)} ±{half:.1%} ({known})"
+        f"{duration(nanoseconds)} ±{percent(half, 1)} ({known})"
         if half < 10
         else f"{duration(nanoseconds)} ±over 10x ({known})"
     )
@@ -71,6 +87,11 @@ def time_with_doubt(
 def size(bytes_: float | None) -> str:
     """Three digits and a binary unit: `1.50 KiB`; a dash where nothing is known."""
     return "–" if bytes_ is None else _scaled(bytes_, "bytes", 3)
+
+
+def file_size(bytes_: int) -> str:
+    """The size of files, in decimal units, as file managers and buckets count: `12.3 MB`, `0.4 kB`."""
+    return f"{bytes_ / 1e6:,.1f} MB" if bytes_ >= 1e6 else f"{bytes_ / 1e3:,.1f} kB"
 
 
 def memory(process_bytes: float | None, step_bytes: float | None) -> str:
@@ -97,6 +118,14 @@ def signed(value: float, unit: str | None) -> str:
     return f"{'−' if value < 0 else '+'}{amount(abs(value), unit)}"
 
 
+def signed_interval(low: float | None, high: float | None, unit: str | None) -> str:
+    """The ends of a difference, with no more digits than tell them apart: `+62 to +98`; – without one."""
+    if low is None or high is None:
+        return "–"
+    places = 1 - _magnitude(high - low) if unit not in SCALES and 0 < high - low < math.inf else None
+    return " to ".join(signed(end if places is None else round(end, places), unit) for end in (low, high))
+
+
 def interval(low: float | None, high: float | None, unit: str | None) -> str | None:
     """The ends of an interval in one unit, with as many digits as tell them apart: `1.49–1.51 ms`; None without one."""
     if low is None or high is None:
@@ -109,9 +138,42 @@ def interval(low: float | None, high: float | None, unit: str | None) -> str | N
     return f"{low:.{min(places, 6)}f}–{high:.{min(places, 6)}f} {name}".rstrip()
 
 
-def percent(fraction: float) -> str:
-    """A fraction as a percentage of two digits at least: `0.42 %`, `12 %`."""
-    return f"{_trimmed(_rounded(100 * fraction, 2))} %"
+def percent(fraction: float, places: int | None = None, *, sign: bool = False) -> str:
+    """A fraction as a percentage, of two digits at least or with so many decimals: `0.42 %`, `12 %`, `3.0 %`, `+3.1 %`."""
+    if places is None:
+        return f"{_trimmed(_rounded(100 * fraction, 2))} %"
+    return f"{100 * fraction:{'+' if sign else ''}.{places}f} %"
+
+
+def percent_change(fraction: float | None, low: float | None = None, high: float | None = None) -> str | None:
+    """A change with its sign and 95 % interval: `+3.1 % (95 % +2.8 to +3.4)`; None without one."""
+    if fraction is None:
+        return None
+    bounds = "" if low is None or high is None else f" (95 % {percent_range(low, high).removesuffix(' %')})"
+    return percent(fraction, 1, sign=True) + bounds
+
+
+def percent_range(low: float, high: float) -> str:
+    """The ends of a range of changes: `+2.8 to +3.4 %`."""
+    return f"{100 * low:+.1f} to {100 * high:+.1f} %"
+
+
+def probability(value: float, places: int = 1) -> str:
+    """A probability, never rounded to certainty: `97.3 %`, `> 99.9 %`, `< 0.1 %`."""
+    smallest = 10.0 ** -(places + 2)
+    if value < smallest / 2:
+        return f"< {percent(smallest, places)}"
+    return f"> {percent(1 - smallest, places)}" if value > 1 - smallest / 2 else percent(value, places)
+
+
+def share_of(count: int, total: int) -> str:
+    """A share in whole percent; only all are `100 %`, and only none is `0 %`."""
+    return probability(count / total, 0) if 0 < count < total else percent(count / total, 0)
+
+
+def signed_share(fraction: float) -> str:
+    """A share in whole percent, which may be against the whole: `92 %`, `−4 %`."""
+    return percent(round(fraction, 2) + 0.0, 0).replace("-", "−")
 
 
 def scale(value: float, unit: str, digits: int = 3) -> tuple[float, str]:
@@ -126,7 +188,7 @@ def _scaled(value: float, unit: str, digits: int) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    """So many digits at least, all of them before the point: `1.50`, `1234`."""
+    """A number to so many digits at least, all of them before the point: `1.50`, `1234`."""
     rounded = float(f"{value:.{digits}g}")
     if not 1 <= abs(rounded) < math.inf:
         return f"{value:.{digits}g}"
@@ -183,45 +245,43 @@ def ratio(
 
 
 def change_of(row: Mapping[str, Any], n: int | None = None) -> str | None:
-    """A ratio with its interval in words, `1.30x slower (95 % 1.27–1.33)`; as it stands where the interval holds 1.
+    """A ratio with its interval in words, `1.30x slower (95 % 1.27–1.33)`; `1.00x (95 % 0.99–1.01)` where it rounds to 1.
 
     Args:
         row: One of `comparisons`, or with its columns ratio, low, high, unit and better.
         n: How many samples it rests on, if that is to be said.
     """
     value, low, high = row["ratio"], row["low"], row["high"]
-    if not value or low is None or high is None or low <= 1 <= high:
-        return ratio(value, low, high, n)
     factor, doubt = _factor_and_doubt(row, n)
-    return f"{factor} {direction(row)}" + (f" {doubt}" if low != high or n else "")
+    if not value or float(factor.rstrip("x")) == 1:
+        return ratio(value, low, high, n)
+    is_exact = low is not None and low == high and not n
+    return f"{factor} {direction(row)}" + ("" if is_exact else f" {doubt}")
 
 
 def mean_of(row: Mapping[str, Any]) -> str | None:
-    """A mean of ratios in the words of `change_of`; where its interval holds 1, `1.14x faster or no change (95 % 0.95–1.36)`."""
-    value, low, high = row["ratio"], row["low"], row["high"]
-    factor, doubt = _factor_and_doubt(row)
-    if (
-        not value
-        or low is None
-        or high is None
-        or not low <= 1 <= high
-        or float(factor.rstrip("x").replace(",", "") or 1) == 1
-    ):
-        return change_of(row)
-    return f"{factor} {direction(row)} or no change {doubt}"
+    """A mean of ratios, beside which no verdict stands, in the words of `change_of`.
+
+    Where its interval holds 1 it says so: `1.14x faster or no change (95 % 0.95–1.36)`.
+    """
+    text, low, high = change_of(row), row["low"], row["high"]
+    if text is None or low is None or high is None or not low <= 1 <= high:
+        return text
+    return text.replace(f" {direction(row)} (", f" {direction(row)} or no change (")
 
 
 def _factor_and_doubt(row: Mapping[str, Any], n: int | None = None) -> tuple[str, str]:
-    """How many times, above 1 whichever way, and the interval of that."""
+    """The factor, above 1 in either direction, and its interval."""
     value, low, high = row["ratio"], row["low"], row["high"]
-    if value and low is not None and high is not None and value < 1:
-        value, low, high = 1 / value, 1 / high if high else math.inf, 1 / low if low else math.inf
+    if value and value < 1:
+        ends = [end if end is None else 1 / end if end else math.inf for end in (high, low)]
+        value, (low, high) = 1 / value, ends
     factor, _, doubt = (ratio(value, low, high, n) or "").partition(" ")
     return factor, doubt
 
 
 def speed_of(value: float | None, low: float | None, high: float | None, n: int | None = None) -> str | None:
-    """How much faster or slower a time is, in the words of `change_of`."""
+    """The change of a time, faster or slower, in the words of `change_of`."""
     return change_of({"ratio": value, "low": low, "high": high, "unit": "ns", "better": "lower"}, n)
 
 
@@ -231,7 +291,7 @@ def is_time_or_rate(unit: str | None) -> bool:
 
 
 def direction(row: Mapping[str, Any]) -> str:
-    """In which direction a number changed, by its ratio, unit and better: slower, larger, fewer …"""
+    """The direction in which a number changed, by its ratio, unit and better: slower, larger, fewer …"""
     is_better, is_more = row["ratio"] > 1, (row["ratio"] > 1) == (row["better"] != "lower")
     if row["better"] and is_time_or_rate(row["unit"]):
         return "faster" if is_better else "slower"

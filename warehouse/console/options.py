@@ -15,7 +15,7 @@ from ..settings import SETTINGS
 from ..store import Store
 from .completion import complete
 from .error_lines import choose_format_early, errors_option
-from .numbers import share
+from .numbers import share, share_text
 from .tables import escape
 
 FORMATS = ("table", "csv", "json", "jsonl", "markdown", "parquet")
@@ -51,7 +51,7 @@ class Values(click.Option):
         return tuple(self.value_type(part, self, ctx) for part in self.parts(value or ()))
 
     def parts(self, texts: Iterable[Any]) -> list[str]:
-        """What texts with commas stand for."""
+        """The parts of texts with commas."""
         return [part for text in texts for part in _split(str(text))]
 
 
@@ -312,7 +312,7 @@ floor_option: Callable[[Any], Any] = click.option(
     "--floor",
     type=lambda text: share(text, 100),
     metavar="SHARE",
-    show_default=f"the project's for metric and case, else {SETTINGS['floor'].default:.0%}",
+    show_default=f"the project's for metric and case, else {share_text(SETTINGS['floor'].default)}",
     help="Smallest change that counts.",
 )
 format_option: Callable[[Any], Any] = click.option(

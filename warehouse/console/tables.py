@@ -201,7 +201,7 @@ def shorten(text: str, columns: int) -> str:
 
 
 def fitting(text: str, columns: int) -> str:
-    """As many characters from the first on as have room."""
+    """The beginning of a text, as long as there is room."""
     ends = itertools.accumulate(map(width, text))
     return text[: next((index for index, end in enumerate(ends) if end > columns), None)]
 

@@ -19,7 +19,7 @@ TIME_DIGITS = 13  # of a UUIDv7: its instant, in milliseconds
 
 @contextlib.contextmanager
 def live_store(store: Store) -> Iterator[Store]:
-    """For a `with` block: a store in a temporary folder that has the runs being recorded into `store`.
+    """A context with a store in a temporary folder that has the runs being recorded into `store`.
 
     It has all that is in their journals, and what of these runs is in the log already. A process whose journal cannot be read
     now is left out.

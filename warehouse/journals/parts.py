@@ -27,10 +27,10 @@ from ..journal import (
     HEADER,
     HEADER_COPY,
     MAGIC,
-    NUMBER,
-    PAGE,
     STRUCT_CODES,
     U64,
+    WINDOW_NUMBER,
+    WINDOW_PAGE,
     Layout,
     head_checksum,
     pages,
@@ -74,7 +74,7 @@ class Stretch:
         records = _at(descriptor, self.begin, self.length)
         if not self.table:
             return records, set()
-        table = self.table[: pages(self.length) // PAGE]
+        table = self.table[: pages(self.length) // WINDOW_PAGE]
         damaged = _damaged(records, table)
         if damaged and self.spare:
             spare = _at(descriptor, self.spare[0], min(self.spare[1], self.length))
@@ -85,15 +85,17 @@ class Stretch:
     def read_copies(self, file: BinaryIO) -> tuple[bytes, set[int]]:
         """Its copies, and which pages of them are damaged."""
         copies = _at(file.fileno(), self.copies_begin, self.copies)
-        damaged = _damaged(copies, self.table[pages(self.length) // PAGE :]) if self.table else set()
+        damaged = _damaged(copies, self.table[pages(self.length) // WINDOW_PAGE :]) if self.table else set()
         return copies.ljust(self.copies, b"\0"), damaged
 
 
 def _damaged(data: bytes, table: Sequence[int]) -> set[int]:
-    """Which pages do not have these checksums."""
+    """The pages that do not have these checksums."""
     view = memoryview(data)
     return {
-        page for page, expected in enumerate(table) if zlib.crc32(view[page * PAGE : (page + 1) * PAGE]) != expected
+        page
+        for page, expected in enumerate(table)
+        if zlib.crc32(view[page * WINDOW_PAGE : (page + 1) * WINDOW_PAGE]) != expected
     }
 
 
@@ -101,13 +103,13 @@ def _with_pages(data: bytes, other: bytes, taken: Iterable[int]) -> bytes:
     """The data with these pages of the other."""
     whole = bytearray(data)
     for page in taken:
-        whole[page * PAGE : (page + 1) * PAGE] = other[page * PAGE : (page + 1) * PAGE]
+        whole[page * WINDOW_PAGE : (page + 1) * WINDOW_PAGE] = other[page * WINDOW_PAGE : (page + 1) * WINDOW_PAGE]
     return bytes(whole)
 
 
 @dataclass(slots=True)
 class Parts:
-    """Where everything is in a journal."""
+    """The places of all parts of a journal."""
 
     header: dict[str, Any]
     layouts: list[Layout]
@@ -137,7 +139,7 @@ def find_parts(file: BinaryIO, path: Path, *, is_live: bool = False) -> Parts:
     sizes = isinstance(window, int) and isinstance(copies, int) and 0 <= copies < window <= MOST_WINDOW_BYTES
     if not layouts or not sizes or fill not in range(256) or not isinstance(header.get("run_id"), str):
         raise Unreadable("has a damaged header, so that none of its events can be read. Restore it from a copy.")
-    found = Parts(header, layouts, part_bytes=window - copies - NUMBER.size)
+    found = Parts(header, layouts, part_bytes=window - copies - WINDOW_NUMBER.size)
     if magic == FIRST:
         _first_layout(descriptor, start, window, end, found)
         return found
@@ -154,7 +156,7 @@ def find_parts(file: BinaryIO, path: Path, *, is_live: bool = False) -> Parts:
         named = each.number_among(descriptor, frames)
         if named in frames and (frames[named].has_end or not each.has_records):
             frames[named].spare = each.part.begin, each.part.length
-        elif each.has_records or named is not None:  # without records it has copies of what is lasting
+        elif each.has_records or each.has_copies or named is not None:
             named = named or _free_number(numbers | {w.number for w in windows if w.number})
             frames[named] = each.part
             found.unchecked_bytes += each.used_bytes
@@ -183,20 +185,23 @@ class _Window:
     """One of two windows as a reader finds it."""
 
     def __init__(self, file: int, begin: int, size: int, copies: int, fill: bytes) -> None:
-        first = begin + copies + NUMBER.size
-        self.part = Stretch(first, size - copies - NUMBER.size, begin, copies, fill=fill)
-        data = _at(file, first - NUMBER.size, size - copies).ljust(NUMBER.size, b"\0")
+        first = begin + copies + WINDOW_NUMBER.size
+        self.part = Stretch(first, size - copies - WINDOW_NUMBER.size, begin, copies, fill=fill)
+        data = _at(file, first - WINDOW_NUMBER.size, size - copies).ljust(WINDOW_NUMBER.size, b"\0")
         is_empty = not data.strip(b"\0")  # it never came to the disk
-        self._records = b"" if is_empty else data[NUMBER.size :].rstrip(fill)
+        self._records = b"" if is_empty else data[WINDOW_NUMBER.size :].rstrip(fill)
         self.has_records, self.used_bytes = bool(self._records), len(self._records)
-        number, complement = NUMBER.unpack_from(data)
+        self.has_copies = bool(_at(file, begin, copies).strip(b"\0"))  # those of what is lasting come before any record
+        number, complement = WINDOW_NUMBER.unpack_from(data)
         self.number = number if number ^ complement == COMPLEMENT and number else None
 
     def number_among(self, file: int, frames: dict[int, Stretch]) -> int | None:
         """Its number; where that is damaged, the one of the frame that has what it has. None where nobody knows."""
         if self.number is not None or not self.has_records:
             return self.number
-        pages_here = [zlib.crc32(self._records[at : at + PAGE]) for at in range(0, len(self._records), PAGE)]
+        pages_here = [
+            zlib.crc32(self._records[at : at + WINDOW_PAGE]) for at in range(0, len(self._records), WINDOW_PAGE)
+        ]
         for number, part in frames.items():
             if any(map(int.__eq__, pages_here, part.table)):
                 return number
@@ -340,7 +345,7 @@ def _frame_before(file: int, begin: int, at: int, end: int) -> _Read:
 def _head(file: int, at: int, end: int) -> tuple[tuple[int, int, int, int], int, int]:
     """The numbers of a frame's head, and the bytes of its table and of its records and copies."""
     _, number, records, copies, crc = FRAME_HEAD.unpack(_at(file, at, FRAME_HEAD.size).ljust(FRAME_HEAD.size, b"\0"))
-    return (number, records, copies, crc), 4 * ((pages(records) + pages(copies)) // PAGE), records + copies
+    return (number, records, copies, crc), 4 * ((pages(records) + pages(copies)) // WINDOW_PAGE), records + copies
 
 
 def _part(begin: int, numbers: tuple[int, int, int, int], table: bytes) -> Stretch:
@@ -364,7 +369,7 @@ def _whole_checksum(number: int, records: bytes) -> int:
 
 
 def _places(file: int, pattern: "re.Pattern[bytes]", at: int, end: int) -> Iterator[int]:
-    """Where a magic stands, from a place on."""
+    """The places where a magic stands, from a place on."""
     while at < end and len(block := _at(file, at, BLOCK_BYTES)) >= len(FRAME):
         for match in pattern.finditer(block):
             yield at + match.start()
@@ -372,5 +377,5 @@ def _places(file: int, pattern: "re.Pattern[bytes]", at: int, end: int) -> Itera
 
 
 def _at(file: int, begin: int, length: int) -> bytes:
-    """So many bytes of a file, fewer at its end."""
+    """Bytes of a file, so many, fewer at its end."""
     return os.pread(file, length, begin)

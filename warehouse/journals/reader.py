@@ -68,7 +68,7 @@ class Contents:
 
     @property
     def layouts(self) -> list[Layout]:
-        """By the kind of a record."""
+        """The layouts, by the kind of a record."""
         return self.found.layouts
 
     @property
@@ -85,7 +85,7 @@ class Contents:
 
 
 def is_absent(values: "np.ndarray[Any, Any]", code: str) -> "np.ndarray[Any, Any]":
-    """Which of the numbers (code Q or D) stand for none."""
+    """The numbers (code Q or D) that stand for none."""
     import numpy as np
 
     bits = np.ascontiguousarray(values).view("<i8")
@@ -187,7 +187,9 @@ class _Reader:
             row_bytes = self._bytes / max(1, self._rows) or SMALLEST
             lost, is_about = lost + round(found.missing * found.part_bytes / row_bytes), True
             said.append(f"{found.missing} of {found.missing + len(found.parts)} parts are missing")
-        if lost or said:
+        if found.cut_bytes and not lost:
+            said.append("nothing tells how many events are lost")
+        elif lost or said:
             contents.lost, contents.is_about = lost, is_about
             said.append(f"{'about ' if is_about else ''}{counted(lost, 'event', 'is', 'are')} lost")
         return said
@@ -245,7 +247,7 @@ class _Reader:
         return DecodedRows(rows.layout, rows.places[good], columns)
 
     def _defined(self, numbers: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-        """Which of these strings are known."""
+        """The strings of these that are known."""
         import numpy as np
 
         if len(numbers) and numbers.min() == numbers.max() and int(numbers[0]) in self._strings:

@@ -1,4 +1,4 @@
-"""Where the records of a journal begin, also between damaged ones, which are found again by their trailers."""
+"""The beginnings of a journal's records, also between damaged ones, which are found again by their trailers."""
 
 import functools
 import zlib
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..journal import HEAD, PAGE, SMALLEST, STRING, U32, U64, Layout
+from ..journal import HEAD, SMALLEST, STRING, U32, U64, WINDOW_PAGE, Layout
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ class Found:
 
 
 def starts_of(data: bytes) -> "np.ndarray[Any, Any]":
-    """Where the records begin that checksums hold for. In a hot loop most have the length of the one before."""
+    """The beginnings of the records that checksums hold for. In a hot loop most have the length of the one before."""
     import numpy as np
 
     found: list[np.ndarray[Any, Any]] = []
@@ -73,7 +73,9 @@ class Finder:
         while at < end:
             length = self.whole(data, at)
             if length:
-                if damaged and any(page in damaged for page in range(at // PAGE, (at + length - 1) // PAGE + 1)):
+                if damaged and any(
+                    page in damaged for page in range(at // WINDOW_PAGE, (at + length - 1) // WINDOW_PAGE + 1)
+                ):
                     found.lost += data[at + U32.size] not in (STRING, VOID)
                 else:
                     starts.append(at)
@@ -102,9 +104,9 @@ class Finder:
         if length < SMALLEST or at + length > len(data):
             return 0
         (trailer,) = U32.unpack_from(data, at + length - U32.size)
-        if (length <= PAGE and trailer != length) or not self._fits(data, at, length, kind, mask):
+        if (length <= WINDOW_PAGE and trailer != length) or not self._fits(data, at, length, kind, mask):
             return 0
-        if length > PAGE and trailer != zlib.crc32(memoryview(data)[at : at + length - U32.size]):
+        if length > WINDOW_PAGE and trailer != zlib.crc32(memoryview(data)[at : at + length - U32.size]):
             return 0
         return int(length)
 
@@ -142,7 +144,7 @@ class Finder:
         effort = 16 * len(data)  # a file made to harm could have any number of long records, one in the other
         for place in candidates[np.searchsorted(candidates, at) :].tolist():
             length, kind, mask = HEAD.unpack_from(data, place)
-            if length > PAGE and self._fits(data, place, length, kind, mask):
+            if length > WINDOW_PAGE and self._fits(data, place, length, kind, mask):
                 effort -= length
             if effort < 0:
                 break
@@ -166,7 +168,7 @@ class Finder:
 
 
 def _candidates(data: bytes, layouts: int) -> "np.ndarray[Any, Any]":
-    """Where records may begin: a length, a kind that there is, and in a short one the trailer."""
+    """The places where records may begin: a length, a kind that there is, and in a short one the trailer."""
     import numpy as np
 
     count = len(data) - SMALLEST + 1
@@ -179,12 +181,12 @@ def _candidates(data: bytes, layouts: int) -> "np.ndarray[Any, Any]":
     )
     size = lengths[places].astype(np.int64)
     places, size = places[places + size <= len(data)], size[places + size <= len(data)]
-    found: np.ndarray[Any, Any] = places[(size > PAGE) | (lengths[places + size - U32.size] == size)]
+    found: np.ndarray[Any, Any] = places[(size > WINDOW_PAGE) | (lengths[places + size - U32.size] == size)]
     return found
 
 
 def fitting(data: bytes, starts: "np.ndarray[Any, Any]", layout: Layout, mask: int) -> "np.ndarray[Any, Any]":
-    """Which records (n,) of one layout and mask have the length that these demand."""
+    """The records (n,) of one layout and mask that have the length that these demand."""
     import numpy as np
 
     ends = starts + gather(data, "<u4", starts).astype(np.int64) - U32.size

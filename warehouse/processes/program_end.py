@@ -1,4 +1,4 @@
-"""With what exception a program ends: Python says nothing of a `SystemExit` to what runs at exit.
+"""The exception with which a program ends: Python says nothing of a `SystemExit` to what runs at exit.
 
 So `sys.exit`, `exit` and `quit` are watched, and of any other `SystemExit` the frame of the main program tells that it did not
 return. Its code is known where the frame itself raises it as a constant.

@@ -58,7 +58,7 @@ def _id_of_ranks(call: int) -> str:
 
 
 def _start_of(pid: int) -> str:
-    """When a process began, in ticks since boot, with the boot's id; empty where the kernel does not tell."""
+    """The time when a process began, in ticks since boot, with the boot's id; empty where the kernel does not tell."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"

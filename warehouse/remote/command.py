@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from ..console.numbers import counted
+from ..console.numbers import counted, file_size
 from ..console.options import Command, format_option, notify
 from ..store import Store
 from ..upkeep.command import complain, no_wait_option
@@ -46,14 +46,10 @@ def sync(source: str, target: str, dry_run: bool, no_wait: bool, fmt: str) -> No
         notify(f"note: {note}")
     if dry_run:
         write_rows(["file", "size_bytes"], [(entry.name, entry.size_bytes) for entry in copied.entries], fmt)
-        notify(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} would be copied")
+        notify(f"{counted(len(copied.entries), 'file')} of {file_size(copied.size_bytes)} would be copied")
     else:
-        click.echo(f"{counted(len(copied.entries), 'file')} of {_size(copied.size_bytes)} copied")
+        click.echo(f"{counted(len(copied.entries), 'file')} of {file_size(copied.size_bytes)} copied")
     complain(copied.problems)
-
-
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:,.1f} kB"
 
 
 class _Bar:
@@ -66,7 +62,7 @@ class _Bar:
         """One more file was copied."""
         self.files += 1
         self.size_bytes += entry.size_bytes
-        click.echo(f"\rcopied: {counted(self.files, 'file')}, {_size(self.size_bytes)}", nl=False, err=True)
+        click.echo(f"\rcopied: {counted(self.files, 'file')}, {file_size(self.size_bytes)}", nl=False, err=True)
 
     def end(self) -> None:
         """Leave an empty line for what follows."""

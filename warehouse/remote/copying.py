@@ -38,7 +38,7 @@ class CopyResult:
 
     @property
     def size_bytes(self) -> int:
-        """Of all that was copied."""
+        """The size of all that was copied."""
         return sum(entry.size_bytes for entry in self.entries)
 
 

@@ -138,7 +138,7 @@ def _within(some: set[str], all_: set[str]) -> bool:
 
 
 def _clash(name: str, mine: set[str], merged: Mapping[str, Collection[str]]) -> str | None:
-    """Why a merged file cannot lie beside others: it shares some files with one of them, and each has more."""
+    """The reason for which a merged file cannot lie beside others: it shares some files with one of them, and each has more."""
     for other, names in merged.items():
         theirs = unmerged(names)
         if mine & theirs and not mine <= theirs and not theirs <= mine:

@@ -102,7 +102,7 @@ def push(store: Store, *, must: bool = False) -> None:
 
 
 def unread(store: Store) -> BenchError | None:
-    """Of a mirror that never saw its bucket and holds nothing, why that is."""
+    """The reason why a mirror is empty and never saw its bucket; None for any other."""
     if not store.remote or "pulled_at" in _state(store) or EventLog(store).files():
         return None
     return _away.get(store.root, (0.0, None))[1]
@@ -125,7 +125,7 @@ def sweep(store: Store) -> None:
 
 
 def disagreements(store: Store) -> dict[str, str]:
-    """By the name of a file that the bucket lacks or holds in another size than the mirror, a sentence that says so."""
+    """A sentence for each file that the bucket lacks or holds in another size than the mirror, by its name."""
     if not store.remote:
         return {}
     here, there = holding(Folder(store.root)), holding(Bucket(store.remote))

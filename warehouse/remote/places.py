@@ -1,4 +1,4 @@
-"""Where the files of a store lie: a folder, or a bucket of an object store, as one kind of place.
+"""The places where the files of a store lie: a folder, or a bucket of an object store, as one kind of place.
 
 What is put into a place appears whole or not at all, and is never overwritten. A file of the log is checked against the
 checksum in its own name on its way in and on its way out. Errors name the place, and never what opens it.
@@ -87,7 +87,7 @@ class Place(Protocol):
 
 
 def place(store: "Store") -> Place:
-    """Where the store's truth lies."""
+    """The place of the store's truth."""
     return Bucket(store.remote) if store.remote else Folder(store.root)
 
 

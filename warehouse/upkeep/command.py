@@ -5,7 +5,7 @@ from datetime import datetime
 
 import click
 
-from ..console.numbers import counted
+from ..console.numbers import counted, file_size
 from ..console.options import Command, Moment, notify, store_option
 from ..errors import Exit
 from ..store import Store
@@ -141,7 +141,7 @@ def archive(store: Store, no_wait: bool, destination: str, before: datetime, dry
 
     target = Store.find(destination)
     done = move(store, target, before, dry_run=dry_run, wait=not no_wait, notify=notify)
-    what = f"{counted(done.runs, 'run')} in {counted(done.files, 'file')} ({done.size_bytes / 1e6:.1f} MB)"
+    what = f"{counted(done.runs, 'run')} in {counted(done.files, 'file')} ({file_size(done.size_bytes)})"
     shared = f"; they have {done.split} of the files in common: each of those is split" if done.split else ""
     click.echo(
         f"{what} {'would be ' if dry_run else ''}moved to {target}; {counted(done.left, 'run', 'stays', 'stay')}{shared}"

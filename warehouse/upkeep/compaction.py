@@ -196,7 +196,7 @@ def _is_sorted(file: LogFile) -> bool:
 
 
 def _months(warehouse: Warehouse, files: Iterable[LogFile]) -> dict[str, str | None]:
-    """Of the files that are loaded, the month in which the newest of a file's runs began, as YYYY-MM; None if unknown."""
+    """The month in which the newest run of each loaded file began, as YYYY-MM; None if unknown."""
     loaded = {name for (name,) in warehouse.rows("SELECT name FROM _files")}
     months: dict[str, str | None] = {}
     unread = defaultdict(list)

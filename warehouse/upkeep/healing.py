@@ -39,6 +39,11 @@ def note(sentences: Iterable[str]) -> None:
             notify(f"note: {sentence}")
 
 
+def told(sentences: Iterable[str]) -> None:
+    """Take notes that a command writes itself, so that they are not written again."""
+    _noted.update(sentences)
+
+
 def note_damage(store: "Store", error: BaseException) -> None:
     """Say that the warehouse is built anew, and why."""
     note([f"{store.database} is damaged ({_reason(error)}); it is derived, and is built anew from the event log"])

@@ -60,7 +60,7 @@ def protect(path: Path) -> None:
 
 
 def _extents(path: Path) -> Iterator[tuple[int, int]]:
-    """Where each row group begins and ends."""
+    """The beginning and the end of each row group."""
     import pyarrow.parquet as pq
 
     about = pq.read_metadata(path)
@@ -84,7 +84,7 @@ def read_row_groups(data: mmap.mmap) -> RowGroups | None:
 
 
 def block_begin(data: mmap.mmap, end: int) -> int:
-    """Where the block begins that ends at `end`, also if its MAGIC is damaged; 0 if there is none."""
+    """The beginning of the block that ends at `end`, also if its MAGIC is damaged; 0 if there is none."""
     at = data.rfind(MAGIC, 0, end)
     if at >= 0:
         return at

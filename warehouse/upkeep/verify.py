@@ -6,7 +6,7 @@ from ..changes import forgets
 from ..console.numbers import counted
 from ..database import Warehouse
 from ..errors import BenchError
-from ..events import TABLES, Environment
+from ..events import TABLES, Environment, RunRecord
 from ..files import may_not_write
 from ..load import load_locked, must_exist
 from ..log import IMPORT, EventLog, sha256
@@ -42,13 +42,14 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
             pull(store, whole=True)
             loaded = load_locked(store)
         checked.problems |= loaded.left_out.sentences()
+        checked.notes += loaded.recovery_notes
     except BenchError as error:
         if not may_not_write(error):
             raise
         checked.notes.append(f"what was recorded last is not checked: {error}")
     checked.problems |= disagreements(store)
     _check_files(EventLog(store), checked)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open(store, tell=False) as warehouse:
         _read_blocks(warehouse)
         _check_tables(warehouse, checked)
         _check_sources(warehouse, checked)
@@ -96,14 +97,21 @@ def _check_tables(warehouse: Warehouse, checked: Verification) -> None:
         for name in sorted(set(loaded) - here.keys()):
             checked.problems[name] = f"{table}/{name} is loaded but gone from the log. Restore it from a copy."
         paths = [str(here[name].path) for name in loaded if name in here and name not in checked.problems]
-        rows = (
-            sum(n for (n,) in warehouse.rows("SELECT num_rows FROM parquet_file_metadata(?)", [paths])) if paths else 0
-        )
-        if forgotten and paths and forgets(event):
+        rows = 0
+        if paths and event is RunRecord:  # of which several rows become one
             query = (
-                "SELECT count(*) FROM read_parquet(?, union_by_name = true) WHERE list_contains(?::VARCHAR[], run_id)"
+                "SELECT count(DISTINCT run_id) FROM read_parquet(?, union_by_name = true) "
+                "WHERE NOT list_contains(?::VARCHAR[], run_id)"
             )
-            rows -= warehouse.rows(query, [paths, forgotten])[0][0]
+            rows = warehouse.rows(query, [paths, forgotten])[0][0]
+        elif paths:
+            rows = sum(n for (n,) in warehouse.rows("SELECT num_rows FROM parquet_file_metadata(?)", [paths]))
+            if forgotten and forgets(event):
+                query = (
+                    "SELECT count(*) FROM read_parquet(?, union_by_name = true) "
+                    "WHERE list_contains(?::VARCHAR[], run_id)"
+                )
+                rows -= warehouse.rows(query, [paths, forgotten])[0][0]
         ((count,),) = warehouse.rows(f"SELECT count(*) FROM {table}")
         checked.events += count
         damaged = len(paths) < len(loaded)
@@ -114,7 +122,7 @@ def _check_tables(warehouse: Warehouse, checked: Verification) -> None:
 
 
 def _check_sources(warehouse: Warehouse, checked: Verification) -> None:
-    """For every imported file and run: its lines are accounted for, and as many of them have rows and rejects as it says.
+    """Check of every imported file and run that its lines are accounted for, and that as many have rows and rejects as it says.
 
     What older versions of bench imported does not say which lines are known or have no row: of those there may be fewer rows.
     """

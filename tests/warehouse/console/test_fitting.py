@@ -138,3 +138,11 @@ def test_every_character_takes_the_columns_that_unicode_says() -> None:
 
     assert {c for c, columns in said.items() if width(c) != columns} == set()
     assert width("1.24x (95 % 1.19–1.30)") == 22 and width("µs 漢字…") == 8
+
+
+def test_what_all_rows_share_is_told_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A parameter of a million letters filled the screen."""
+    write_fitted(["model", "pad"], [["a", "x" * 10_000], ["b", "x" * 10_000]], "table", shared=["pad"])
+
+    said = capsys.readouterr().err
+    assert said.startswith("all: pad xxx") and len(said) < 120

@@ -3,7 +3,24 @@
 from typing import Any
 
 import pytest
-from bench.warehouse.console.numbers import amount, counted, duration, mean_of, number, ratio, size, times
+from bench.warehouse.console.numbers import (
+    amount,
+    counted,
+    duration,
+    exact_percent,
+    mean_of,
+    number,
+    percent,
+    percent_change,
+    probability,
+    ratio,
+    share,
+    share_of,
+    share_text,
+    signed_share,
+    size,
+    times,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,9 +113,36 @@ def test_one_is_singular() -> None:
         (0.8, 0.6, 1.2, "1.25x slower or no change (95 % 0.83–1.67)"),
         (1.3, 1.2, 1.4, "1.30x faster (95 % 1.20–1.40)"),
         (1.0, 0.99, 1.01, "1.00x (95 % 0.99–1.01)"),
-        (1.3, None, None, "1.30x (no interval)"),
+        (1.3, None, None, "1.30x faster (no interval)"),
+        (0.41, None, None, "2.44x slower (no interval)"),
     ],
 )
 def test_a_mean_says_its_direction(ratio: float, low: float | None, high: float | None, text: str) -> None:
     """A mean whose interval holds 1 has a direction, and says that it may be no change."""
     assert mean_of({"ratio": ratio, "low": low, "high": high, "unit": "ns", "better": "lower"}) == text
+
+
+def test_a_percentage_has_two_digits_or_as_many_decimals_as_asked() -> None:
+    """The space before % is always there; a sign only where a change is told."""
+    assert [percent(0.00424), percent(0.12), percent(1.5), percent(0)] == ["0.42 %", "12 %", "150 %", "0 %"]
+    assert [percent(0.123, 0), percent(0.123, 2), percent(0.03, 1, sign=True)] == ["12 %", "12.30 %", "+3.0 %"]
+    assert percent_change(-0.031, -0.034, -0.028) == "-3.1 % (95 % -3.4 to -2.8)"
+    assert [percent_change(0.031, None, None), percent_change(None)] == ["+3.1 %", None]
+
+
+def test_a_probability_is_never_rounded_to_certainty() -> None:
+    """Neither up nor down; of a count, all are all."""
+    assert [probability(value) for value in (0.99999, 0.973, 0.0001)] == ["> 99.9 %", "97.3 %", "< 0.1 %"]
+    assert [share_of(count, 1000) for count in (0, 1, 500, 999, 1000)] == ["0 %", "< 1 %", "50 %", "> 99 %", "100 %"]
+
+
+def test_a_share_is_written_as_it_is_read() -> None:
+    """A default in a command's help can be typed."""
+    assert [share_text(value) for value in (0.03, 0.005)] == ["3%", "0.5%"]
+    assert [exact_percent(value) for value in (0.03, 0.005, 0.125)] == ["3 %", "0.5 %", "12.5 %"]
+    assert [share(share_text(value)) for value in (0.03, 0.005)] == [0.03, 0.005]
+
+
+def test_a_share_against_the_whole_has_a_minus() -> None:
+    """As differences have; nothing has no sign."""
+    assert [signed_share(value) for value in (0.92, -0.041, -0.004, 0.0)] == ["92 %", "−4 %", "0 %", "0 %"]

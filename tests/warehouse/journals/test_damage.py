@@ -157,13 +157,24 @@ def test_the_run_stands_in_a_window_that_has_nothing_else(tmp_path: Path) -> Non
         assert contents.damage
 
 
+@pytest.mark.parametrize("at", [6000, 12_000, 12_288])
+def test_a_file_cut_before_its_first_record_keeps_the_run(
+    at: int, journal_of: tuple[str, bytes], tmp_path: Path
+) -> None:
+    """The copies stand before; it was said that 0 events are lost, of 20,000."""
+    contents, durations, others = after(journal_of[1], cut, at, tmp_path / "a.journal")
+
+    assert (durations, others) == ([], {"runs": 1, "cases": 1, "environments": 1})
+    assert contents.damage[1:] == ["nothing tells how many events are lost"]
+
+
 @pytest.mark.parametrize("byte", range(4))
 def test_a_flipped_bit_in_a_length_loses_that_record(byte: int, tmp_path: Path) -> None:
     """A length that points past the end is no sign of a kill, where whole records follow."""
     opened = Journal(tmp_path / "a.journal", {"run_id": "r", "writer": "w"})
     for number in range(1000):
         opened.add(Timing(run_id="r", case_id="c", duration_ns=number))
-    begin = journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.NUMBER.size
+    begin = journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.WINDOW_NUMBER.size
     data, at = opened.path.read_bytes(), begin
     for _ in range(600):
         at += int.from_bytes(data[at : at + 4], "little")
@@ -178,7 +189,12 @@ def test_a_record_that_was_being_written_is_no_damage(tmp_path: Path) -> None:
     opened = Journal(tmp_path / "a.journal", {"run_id": "r", "writer": "w"})
     for number in range(3):
         opened.add(Timing(run_id="r", case_id="c", duration_ns=number))
-    end = journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.NUMBER.size + opened._active.used_bytes
+    end = (
+        journal.pages(len(opened._header))
+        + journal.COPIES_BYTES
+        + journal.WINDOW_NUMBER.size
+        + opened._active.used_bytes
+    )
 
     def unwritten(data: bytearray, at: int) -> None:
         data[at : at + 20] = journal.FILL * 20
@@ -198,7 +214,12 @@ def test_zeros_over_the_last_records_of_a_killed_process_are_told(
     opened = Journal(tmp_path / "a.journal", {"run_id": "r", "writer": "w"})
     for number in range(1000):
         opened.add(Timing(run_id="r", case_id="c", duration_ns=number))
-    end = journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.NUMBER.size + opened._active.used_bytes
+    end = (
+        journal.pages(len(opened._header))
+        + journal.COPIES_BYTES
+        + journal.WINDOW_NUMBER.size
+        + opened._active.used_bytes
+    )
     size = opened._active.used_bytes // 1000
     lost = records * size - into
 
@@ -293,7 +314,7 @@ def test_records_made_to_harm_cost_neither_memory_nor_time(kind: str, where: str
     if where == "frame":
         opened._write_frame(3, hostile(kind))
     else:
-        opened._active.put(hostile(kind))
+        opened.write(hostile(kind))
     start = time.process_time()
     contents = read(opened.path)
     rows = rows_of(contents)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -57,7 +57,7 @@ def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 def records_begin(opened: Journal) -> int:
     """Where the records of the first window begin."""
-    return journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.NUMBER.size
+    return journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.WINDOW_NUMBER.size
 
 
 def durations(contents: Contents) -> list[int]:
@@ -282,9 +282,9 @@ def test_a_journal_that_another_thread_closes_within_an_event_loses_nothing(
     opened, puts = Journal(tmp_path / "a.journal", HEADER), 0
     put = _Window.put
 
-    def closing(window: _Window, record: bytes) -> None:
+    def closing(window: _Window, record: bytes, defined: Mapping[str, int]) -> None:
         nonlocal puts
-        put(window, record)
+        put(window, record, defined)
         puts += 1
         if puts == at:
             opened.close()

@@ -1,12 +1,8 @@
 """An exception of a signal handler reaches its caller, wherever it comes; each event is there once and no part is missing."""
 
-import dis
-import functools
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any
 
 import bench
@@ -16,51 +12,24 @@ from bench.warehouse.journals.reader import read
 from bench.warehouse.recorder import Run
 
 from ...exhaustive import first_of
-
-CHECKED = (
-    "CALL",
-    "RESUME",
-    "JUMP_BACKWARD",
-    "BEFORE_WITH",
-)  # instructions after which the interpreter runs signal handlers
+from .interrupting import interrupted_at
 
 
 class Raised(Exception):
     """What a signal handler raises."""
 
 
-@functools.cache
-def places(code: CodeType) -> frozenset[int]:
-    """The instructions of a function before which a signal handler may run."""
-    pairs = itertools.pairwise(dis.get_instructions(code))
-    return frozenset(after.offset for before, after in pairs if before.opname.startswith(CHECKED))
-
-
 def raises_at(number: int, call: Callable[[], Any]) -> bool:
     """Call a function, and raise at one of the places of the journal and the recorder; False if it ends before."""
-    left, files = number, (journal.__file__, recorder.__file__)
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal left
-        if frame.f_code.co_filename not in files:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode" and frame.f_lasti in places(frame.f_code):
-            if not left:
-                sys.settrace(None)
-                raise Raised
-            left -= 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
     try:
-        call()
+        interrupted_at(number, call, _raise)
     except Raised:
         return True
-    finally:
-        sys.settrace(before)
     return False
+
+
+def _raise() -> None:
+    raise Raised
 
 
 def drain_twice(run: Run) -> None:

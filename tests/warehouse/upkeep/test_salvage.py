@@ -9,8 +9,10 @@ from pathlib import Path
 
 import bench
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bench.cli import cli
 from bench.warehouse import log, schema
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Timing
@@ -21,6 +23,9 @@ from bench.warehouse.upkeep import healing
 from bench.warehouse.upkeep.row_groups import HEAD, MAGIC
 from bench.warehouse.upkeep.salvage import salvage
 from bench.warehouse.upkeep.verify import verify
+from click.testing import CliRunner
+
+from ...ingest.records import lines, step
 
 ROWS = 2000
 
@@ -98,6 +103,33 @@ def test_damage_after_the_load_is_told_by_every_command(store: Store, capfd: pyt
         assert warehouse.rows("SELECT count(*) FROM _files WHERE modified_ns = 1000000000") == [(1,)]
 
 
+@pytest.mark.parametrize("loaded_before", [True, False])
+def test_verify_tells_a_damaged_file_once(store: Store, loaded_before: bool) -> None:
+    """As its answer, with exit code 1; the note of other commands would say it again."""
+    if loaded_before:
+        Warehouse.open(store).close()
+    path = timings(store)
+    flip(path, 400)
+    for _ in range(2):
+        healing._noted.clear()
+        done = CliRunner().invoke(cli, ["store", "verify", "--store", str(store.root)])
+        assert done.exit_code == 1
+        assert [path.name in line for line in done.output.splitlines()].count(True) == 1, done.output
+
+
+def test_the_exit_code_of_ingest_is_about_what_it_was_given(store: Store, tmp_path: Path) -> None:
+    """A damaged file of the store is a note there, once, with a new file and without any; `verify` fails on it."""
+    Warehouse.open(store).close()
+    path = timings(store)
+    flip(path, 400)
+    (tmp_path / "p_1.jsonl").write_text(lines(step(1)))
+    for paths in ([str(tmp_path / "p_1.jsonl")], []):
+        healing._noted.clear()
+        done = CliRunner().invoke(cli, ["ingest", *paths, "--store", str(store.root)])
+        assert (done.exit_code, "nothing new" in done.stderr) == (0, not paths)
+        assert done.stderr.count(f"note: {path.name} was damaged after it was loaded") == 1
+
+
 def test_a_partly_loaded_file_that_is_removed_takes_its_rows_along(store: Store) -> None:
     """The rest of a damaged file stays loaded until somebody gives the file up."""
     path = timings(store)
@@ -107,6 +139,14 @@ def test_a_partly_loaded_file_that_is_removed_takes_its_rows_along(store: Store)
         with Warehouse.open(store) as warehouse:
             assert warehouse.rows("SELECT count(*) FROM timings") == [(expected,)]
         path.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("said", [b'["a\xe3("]', b'["a', b"5", b"[5]"])
+def test_damaged_names_of_merged_files_are_none(said: bytes, tmp_path: Path) -> None:
+    """A load goes on, and the checksum tells the damage: bytes that are no UTF-8 were an internal error."""
+    pq.write_table(pa.table({"x": [1]}, metadata={b"bench.replaces": said, b"bench.splits": said}), tmp_path / "m")
+
+    assert (log.replaced(tmp_path / "m"), log.splits(tmp_path / "m")) == ([], [])
 
 
 def copied(store: Store) -> Path:
