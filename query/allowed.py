@@ -27,7 +27,7 @@ TYPES = {
     "USE": {"SET", "VARIABLE_SET"}, "PRAGMA": {"PRAGMA", "SET", "VARIABLE_SET", "SELECT"},
 } | {word: {"SELECT", "MULTI", "CREATE"} for word in QUESTIONS}  # fmt: skip
 # Settings that shape an answer or say what it may cost; all others are locked, since many write, load or log.
-SETTINGS = (
+SANDBOX_SETTINGS = (
     "Calendar", "TimeZone", "default_collation", "default_null_order", "default_order", "disabled_optimizers",
     "enable_optimizer", "enable_progress_bar", "errors_as_json", "explain_output", "ieee_floating_point_ops",
     "integer_division", "max_expression_depth", "max_memory", "memory_limit", "null_order",
@@ -186,7 +186,7 @@ def _check_functions(connection: "duckdb.DuckDBPyConnection", tokens: Sequence[T
 
 
 def _after_options(words: Sequence[str]) -> int:
-    """Where what EXPLAIN explains begins."""
+    """The place where what EXPLAIN explains begins."""
     place = 1
     if words[place : place + 1] == ["ANALYZE"]:
         place += 1
@@ -207,7 +207,7 @@ def _check_setting(tokens: list[Token]) -> None:
     name = rest[0].name if rest else ""
     if command.text == "PRAGMA" and name in PRAGMAS:
         return
-    if name == "time" or name in {setting.lower() for setting in SETTINGS}:  # SET TIME ZONE
+    if name == "time" or name in {setting.lower() for setting in SANDBOX_SETTINGS}:  # SET TIME ZONE
         return
     raise BenchError(
         f"bench sql only reads: {command.text} {name} is refused. Threads, memory, order and time zone can be set."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import sql
 from ..warehouse.errors import BenchError
-from .allowed import SETTINGS, check_query, check_types, type_of
+from .allowed import SANDBOX_SETTINGS, check_query, check_types, type_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -115,7 +115,7 @@ def lock_settings(warehouse: "Warehouse", extensions: Sequence[str] = ()) -> Non
             raise BenchError(f"the extension {name} cannot be loaded: {str(error).splitlines()[0]}.") from error
     _fetch_nothing(warehouse)
     known = {name for (name,) in warehouse.connection.execute("SELECT name FROM duckdb_settings()").fetchall()}
-    warehouse.connection.execute(f"SET allowed_configs = {[name for name in SETTINGS if name in known]}")
+    warehouse.connection.execute(f"SET allowed_configs = {[name for name in SANDBOX_SETTINGS if name in known]}")
     warehouse.connection.execute("SET lock_configuration = true")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..warehouse.console.numbers import amount, number, times
+from ..warehouse.console.numbers import amount, duration, number, percent, times
 from ..warehouse.console.tables import escape
 
 _QUOTA = 10  # rows of each table that stay while any has more
@@ -22,14 +22,16 @@ COMMENT_LIMIT = 65_536  # characters of an issue comment on GitHub; other forges
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
     "text": lambda value: escape(str(value)),
+    "note": lambda value: escape(str(value)),
     "number": lambda value: number(float(value)),
     "count": lambda value: f"{value:,.0f}",
     "duration": lambda value: amount(value, "ns"),
-    "seconds": lambda value: f"{value:.2f} s",
+    "seconds": lambda value: duration(value * 1e9),
     "ratio": times,
-    "change": lambda value: f"{100 * value:+.1f} %",  # a fraction
-    "share": lambda value: f"{100 * value:.1f} %",  # a fraction
+    "change": lambda value: percent(value, 1, sign=True),  # a fraction
+    "share": lambda value: percent(value, 1),  # a fraction
     "bytes": lambda value: amount(value, "bytes"),
+    "told": lambda value: value.text,
     "time": lambda value: (
         value.strftime("%Y-%m-%d %H:%M") if isinstance(value, datetime.datetime) else escape(str(value))
     ),
@@ -37,16 +39,26 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A number in words of its own, such as one with its interval."""
+
+    value: float | None  # it sorts by this
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class TableColumn:
     """The name of a column and the kind of its values."""
 
     name: str
-    kind: str = "text"  # a key of _SHOWN
+    kind: str = (
+        "text"  # a key of _SHOWN; "note": text that has a line of its own below the row, where there are such lines
+    )
 
     @property
     def numeric(self) -> bool:
         """True if its values sort by size."""
-        return self.kind not in ("text", "time")
+        return self.kind not in ("text", "note", "time", "told")
 
     def shown(self, value: Any) -> str:
         """A value as text; an empty text for None."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from ..warehouse.log import EventLog
-from ..warehouse.store import FOLDER, Notify, Store
+from ..warehouse.store import STORE_FOLDER, Notify, Store
 from .run_paths import GatheredStore, ReadInPlace, is_address, label_and_path, runs_of_path
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def gathered(
     ingest_in_place: IngestInPlace,
     notify: Notify,
 ) -> Iterator[Store]:
-    """For a `with` block: a store that also has what stands at some paths and addresses; `store` itself if there are none.
+    """A context with a store that also has what stands at some paths and addresses; `store` itself if there are none.
 
     Args:
         store: The user's store; it stays as it is.
@@ -77,23 +77,26 @@ def gathered(
 
 
 def _read(store: Store, files: Mapping[str, str], ingest_in_place: IngestInPlace) -> None:
-    """Read the files of all parts at once, which publishes once; one after the other only to find the one that cannot be."""
-    if len(files) > 1:
-        with contextlib.suppress(BenchError):
-            ingest_in_place(store, list(files.values()))
-            return
-    for part, file in files.items():
-        try:
-            ingest_in_place(store, [file])
-        except BenchError as error:
-            raise BenchError(f"{part} could not be read: {error}") from error
+    """Read the files of all parts at once, which publishes once; an error names the path that it is about."""
+    if not files:
+        return
+    try:
+        ingest_in_place(store, list(files.values()))
+    except BenchError as error:
+        named = [part for part in files if label_and_path(part)[1] in str(error)]
+        what = max(named, key=len) if named else f"one of {counted(len(files), 'path')}"
+        refused = BenchError(f"{what} could not be read: {error}")
+        refused.exit_code = error.exit_code
+        raise refused from error
 
 
 def store_at(path: str) -> Store | None:
     """The store that a path or address means: its folder, the folder that holds it as `.bench`, or a bucket; None for files."""
     if is_address(path):
         return Store.find(path)
-    return next((Store(root.absolute()) for root in (Path(path), Path(path, FOLDER)) if Store(root).exists()), None)
+    return next(
+        (Store(root.absolute()) for root in (Path(path), Path(path, STORE_FOLDER)) if Store(root).exists()), None
+    )
 
 
 def _apart(store: Store, root: Path, notify: Notify) -> Store:
@@ -170,4 +173,4 @@ def _short_names(parts: Sequence[str], names: Iterable[str]) -> dict[str, str]:
 def _components(path: str) -> tuple[str, ...]:
     """The components of a path or address that say which it is: not that a store is a store."""
     components = tuple(filter(None, (path if is_address(path) else os.path.abspath(path)).split("/")))
-    return components[:-1] if components[-1:] == (FOLDER,) and components[1:] else components
+    return components[:-1] if components[-1:] == (STORE_FOLDER,) and components[1:] else components

@@ -217,7 +217,7 @@ def _error(
 
 
 def _ended(process: "subprocess.Popen[bytes]", limits: QuestionLimits, too_large: threading.Event) -> BenchError:
-    """Why the process ended before its answer did."""
+    """The reason for which the process ended before its answer did."""
     if too_large.is_set():
         return BenchError(_too_large(limits))
     return _error(BenchError, f"the query ended its process ({process.wait()}). Ask for less.", Exit.INTERNAL)

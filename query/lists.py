@@ -126,7 +126,7 @@ class ListRuns(Question[None]):
     ] = False
 
     def asked_store(self, store: Store) -> contextlib.AbstractContextManager[Store]:
-        """With `live` one that has the runs being recorded into `store`."""
+        """The store to ask; with `live`, one that also has the runs being recorded into `store`."""
         from ..warehouse.journals.live import live_store
 
         return live_store(store) if self.live and not self.forgotten else contextlib.nullcontext(store)
@@ -197,14 +197,15 @@ class ListCases(Question[None]):
 
 
 def _steps_apart(warehouse: "Warehouse", where: Chosen) -> Iterator[str]:
-    """Where runs have scheduler steps and no case, how to see these."""
+    """The command that shows scheduler steps, where their tokens are the only cases of runs and end in no way to list."""
     runs = {"run_id": where["run_id"], "config": where["config"]}
-    steps = select(warehouse, "run_summaries", runs, columns=["run_id", "steps > 0 AND cases = 0 AS apart"])
+    ended = "run_id IN (SELECT run_id FROM case_outcomes)"
+    steps = select(warehouse, "run_summaries", runs, columns=["run_id", f"steps > 0 AND NOT {ended} AS apart"])
     found = [run for run, apart in steps.rows if apart]
     if found:
         yield (
-            f"{counted(len(found), 'run')} of scheduler steps {'has' if len(found) == 1 else 'have'} no cases; their times by"
-            f" tokens: bench show {found[0][:13]}"
+            f"{counted(len(found), 'run')} of scheduler steps, whose cases are numbers of tokens,"
+            f" {'is' if len(found) == 1 else 'are'} not listed; see them with: bench show {found[0][:13]}"
         )
 
 
@@ -281,7 +282,7 @@ class Speedups(Question[None]):
         Raises:
             NothingToShow: No case was measured against a baseline, and people ask.
         """
-        from .comparison.speedups import FOR_PEOPLE, SPARE, geomeans, no_baseline, render
+        from .comparison.speedups import FOR_PEOPLE, SPEEDUP_SPARE, geomeans, no_baseline, render
 
         runs = self.runs if self.runs or self.all_runs else newest_runs(warehouse, "speedups")
         where = {"run_id": runs, "config": self.configs, "suite": self.suites, "backend": self.backends}
@@ -292,7 +293,7 @@ class Speedups(Question[None]):
             rows = list(select(warehouse, "speedups", named, columns=FOR_PEOPLE, order=order).rows)
             if not rows:
                 raise no_baseline(warehouse)
-            return PeopleTable(*render(rows), spare=SPARE)
+            return PeopleTable(*render(rows), spare=SPEEDUP_SPARE)
 
         rows = _AllColumns(warehouse, "speedups", named, order)
         means = () if self.models else geomeans(warehouse, where)

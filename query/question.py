@@ -30,7 +30,7 @@ import click
 
 from ..warehouse.console.declared import Option, Surface
 from ..warehouse.console.fitting import wide_option, write_fitted
-from ..warehouse.console.numbers import share
+from ..warehouse.console.numbers import share, share_text
 from ..warehouse.console.options import (
     Command,
     Values,
@@ -64,7 +64,7 @@ class Share(Option):
 
     def build(self, name: str, default: Any) -> click.Parameter:
         """The parameter of the command, which shows a default as a percentage."""
-        return super().build(name, default if default is None else f"{default:.0%}")
+        return super().build(name, default if default is None else share_text(default))
 
 
 Where = Annotated[
@@ -77,7 +77,7 @@ Floor = Annotated[
     float | None,
     Share(
         "Smallest change that counts.", most=100,
-        show_default=f"the project's for metric and case, else {SETTINGS['floor'].default:.0%}",
+        show_default=f"the project's for metric and case, else {share_text(SETTINGS['floor'].default)}",
     ),
 ]  # fmt: skip
 AllRuns = Annotated[
@@ -94,7 +94,7 @@ output_option: Callable[[Any], Any] = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks: where sentences go that are said meanwhile, and whether it is the command."""
+    """The one who asks: where sentences go that are said meanwhile, and whether it is the command."""
 
     notify: Notify
     command: bool = False  # then the project's settings count, and commands to go on with are proposed

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..warehouse.console.options import option_words
 from ..warehouse.secrets import MASK
+from .axes import AXES
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -32,6 +33,14 @@ class RecordedOptions:
             if role in roles and (not only or option in only)
             for word in (texts if option is None else option_words(option, texts))
         ]
+
+    def axes(self) -> dict[str, list[str]]:
+        """The columns of a case by which the command chooses what it measures, and the options that take their values."""
+        found: dict[str, list[str]] = {}
+        for role, option, texts in self.rows:
+            if role == "axis" and option and texts[0] in AXES:
+                found.setdefault(texts[0], []).append(option)
+        return found
 
 
 def options_of(warehouse: "Warehouse", run_id: str) -> RecordedOptions | str:

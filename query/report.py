@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..warehouse.errors import NothingToShow
 from . import report_sections as sections
-from .comparison import render
 from .comparison.compare import compare
+from .comparison.pull_request import document as document_of_comparison
+from .comparison.render import CALLED
 from .comparison.sides import Side, find_sides
 from .document import Document, Section
 from .regression import regressions
@@ -31,6 +32,7 @@ class Report:
     document: Document
     sides: tuple[Side, Side] | None = None  # where two were asked for
     before: str | None = None  # the run that it is set beside
+    findings: Sequence[Mapping[str, Any]] = ()  # rows of `regression_findings`, worst first; of two sides none
     suites: Sequence[str] = ()  # that were asked for; () is all, as for backends
     backends: Sequence[str] = ()
     all_runs: bool = False
@@ -78,13 +80,14 @@ def report(
     before = sides[0].runs[0] if sides is not None else _run_before(warehouse, run_id)
     parts = _parts(warehouse, run_id)
     parts_before = _parts(warehouse, before) if before is not None else []
+    found: list[regressions.Row] = []
     judged: list[Section | None]
     if sides is not None:
         runs = list(sides[1].runs)
         configs[:0] = warehouse.rows("SELECT config FROM run_details WHERE run_id = ?", [before])[0]
         every = " --all-runs" if all_runs else ""
         command = f"bench compare {quote(sides[0].name)} {quote(sides[1].name)}{scope.options}{every}"
-        compared = render.document(
+        compared = document_of_comparison(
             compare(warehouse, *sides, where={"suite": suites, "backend": backends}), command=command
         )
         title, verdict, good = compared.title, compared.verdict, compared.good
@@ -123,6 +126,7 @@ def report(
         document,
         sides,
         before,
+        found,
         suites,
         backends,
         all_runs,
@@ -167,7 +171,7 @@ def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
     together = [regressions.shift_text(row) for row in [*moved, *doubtful]]
     statistics = [row for row in found if row["finding"] == "statistics"]
     judged = sum(map(regressions.is_judged, statistics))
-    changed = [*together, *(f"{count[verdict]} {text}" for verdict, text in render.CALLED.items() if count[verdict])]
+    changed = [*together, *(f"{count[verdict]} {text}" for verdict, text in CALLED.items() if count[verdict])]
     if any(row["verdict"] in ("SLOWER", "WORSE", "BROKEN", "REMOVED") for row in found):
         return f"{', '.join(changed)}; {judged:,} series judged.", False
     if not judged:

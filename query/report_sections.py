@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..warehouse.console.numbers import counted
+from ..warehouse.console.numbers import change_of, counted, percent_change, percent_range
 from ..warehouse.console.options import spell_values
 from .ask import ask
 from .axes import AXES, MODEL_HEADINGS
@@ -13,7 +13,7 @@ from .comparison import environments
 from .comparison.compare import VERDICTS
 from .comparison.render import metric, why
 from .contents.section import results_section
-from .document import Section, Table, TableColumn
+from .document import Section, Table, TableColumn, Told
 from .pasteable_sql import among, equals, number_literal, paste
 from .regression import regressions
 from .regression.regressions import Limits
@@ -107,8 +107,7 @@ def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope
     told = regressions.fold(changed)
     columns = [
         TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("before"), TableColumn("now"),
-        TableColumn("change", "change"),
-        TableColumn("low", "change"), TableColumn("high", "change"), TableColumn("reason"), TableColumn("since"),
+        TableColumn("change", "told"), TableColumn("reason", "note"),
     ]  # fmt: skip
     rows = []
     for row in told:
@@ -116,12 +115,13 @@ def findings(found: Sequence[Mapping[str, Any]], run_id: str, scope: ReportScope
         before, now = kind.shown(row.get("baseline")), kind.shown(row.get("value"))
         since = str(row.get("since_commit") or row.get("since_run_id") or "")[:12]
         axes = [regressions.axis_text(row, axis) for axis in AXES]
-        low, high, reasons = row.get("low"), row.get("high"), why(row)
+        change, low, high, reasons = row.get("change"), row.get("low"), row.get("high"), why(row)
         if "folded" in row:  # of the cases that changed least and most, which is no interval
-            reasons = [f"{low:+.1%} to {high:+.1%}", *reasons] if low is not None and high is not None else reasons
+            reasons = [percent_range(low, high), *reasons] if low is not None and high is not None else reasons
             low = high = None
+        told_change = None if change is None else Told(change, percent_change(change, low, high) or "")
         head = [row["verdict"], *axes, metric(row), before or None, now or None]
-        rows.append([*head, row.get("change"), low, high, "; ".join(filter(None, reasons)), since or None])
+        rows.append([*head, told_change, "; ".join(filter(None, [*reasons, since and f"since {since}"]))])
     rule = (
         "A case is slower or worse when its runs differ from those before by more than their noise and the floor, with the"
         " share of false alarms over all cases controlled; bench regressions says how."
@@ -142,7 +142,7 @@ def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], 
     """Differences from the compared report, case by case."""
     query = """
         SELECT verdict, suite, name, mode, device, dtype, backend, batch_size, sequence_length, parameters,
-            metric, phase, unit, base_value, candidate_value, ratio, low, high, evidence, reason
+            metric, phase, unit, better, base_value, candidate_value, ratio, low, high, evidence, reason
         FROM comparisons(?::VARCHAR[], ?::VARCHAR[])
         WHERE verdict NOT IN ('SAME', 'UNSURE')
         ORDER BY list_position(?::VARCHAR[], verdict), abs(ln(ratio)) DESC NULLS FIRST, suite, name, backend, mode, device,
@@ -154,18 +154,16 @@ def changes(warehouse: "Warehouse", before: Sequence[str], runs: Sequence[str], 
         return None
     columns = [
         TableColumn("verdict"), *_AXES, TableColumn("metric"), TableColumn("base"), TableColumn("candidate"),
-        TableColumn("ratio", "ratio"),
-        TableColumn("low", "ratio"), TableColumn("high", "ratio"), TableColumn("reason"),
+        TableColumn("change", "told"), TableColumn("reason", "note"),
     ]  # fmt: skip
     rows = []
     for row in found:
         kind = TableColumn("", _KIND_OF_UNIT.get(str(row["unit"]), "number"))
         values = [kind.shown(row[key]) or None for key in ("base_value", "candidate_value")]
         axes = [row[axis] for axis in AXES]
-        rows.append(
-            [row["verdict"], *axes, metric(row), *values, row["ratio"], row["low"], row["high"], "; ".join(why(row))]
-        )
-    sentence = f"Against {_named(before)}; a ratio above 1 is better. What is the same or uncertain is not listed."
+        change = None if row["ratio"] is None else Told(row["ratio"], change_of(row) or "")
+        rows.append([row["verdict"], *axes, metric(row), *values, change, "; ".join(why(row))])
+    sentence = f"Against {_named(before)}. What is the same or uncertain is not listed."
     table = Table(columns, rows)
     command = f"bench compare {'+'.join(map(_short, before))} {'+'.join(map(_short, runs))}{scope.options}"
     return _of(table, "changes", "Changes", sentence, folded=True, weight=5, command=command)
@@ -211,7 +209,7 @@ def flags(warehouse: "Warehouse", parts: Sequence[str], limits: Limits, scope: R
 
 
 def scheduler(warehouse: "Warehouse", runs_of: Mapping[str, Sequence[str]]) -> Section | None:
-    """Where the time of a step goes, of the runs of each side."""
+    """The parts of a step's time, of the runs of each side."""
     query = """
         SELECT $side, steps, tokens_per_second, mean_step_ms, mean_model_run_ms, schedule_share, mean_tokens,
             mean_batch_size, prefill_share, mean_waiting, max_kv_cache_usage

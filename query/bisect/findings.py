@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .next_revision import next_places
-from .search import FLOOR, BisectRun, Bracket, ChangePosterior, brackets, failing_posterior, posterior
+from .search import SEARCH_FLOOR, BisectRun, Bracket, ChangePosterior, brackets, failing_posterior, posterior
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ class BisectQuestion:
     phase: str | None = "steady"
     models: Sequence[str] = ()
     backends: Sequence[str] = ()
-    floor: float = FLOOR
+    floor: float = SEARCH_FLOOR
     confidence: float = SURE
 
     @property

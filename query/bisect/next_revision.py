@@ -1,4 +1,4 @@
-"""Which revision to measure next.
+"""The choice of the revision to measure next.
 
 It is the one whose run is expected to tell most about where the change is (mutual information; MacKay, Neural Computation 4,
 1992), which for noise-free runs is the middle, as in `git bisect`, and for noisy ones the probabilistic bisection of Horstein
@@ -62,14 +62,14 @@ def _between(found: ChangePosterior, places: "NDArray[Any]", commits: "NDArray[A
     part = np.divide(reached - earlier, within[own], out=np.zeros(len(places)), where=within[own] > 0).clip(0, 1)
 
     def total(good: "Floats", bad: "Floats", same: "Floats") -> "Floats":
-        """For each place the sum over the splits, each on the side of the change on which the place is."""
+        """The sum over the splits for each place, each on the side of the change on which the place is."""
         after = np.concatenate([np.zeros_like(bad[:1]), np.cumsum(bad, axis=0)])
         before = good.sum(axis=0) - np.concatenate([np.zeros_like(good[:1]), np.cumsum(good, axis=0)])
         mix = part[:, None]
         return np.asarray(after[own] + before[own + 1] + mix * bad[own] + (1 - mix) * good[own] + same)
 
     def entropy(mass: "Floats") -> "Floats":
-        """Of densities, times their sums."""
+        """The entropy of densities, times their sums."""
         sums = mass.sum(axis=-1, keepdims=True)
         return np.asarray(-(mass * np.log2(np.maximum(mass, 1e-300) / np.maximum(sums, 1e-300))).sum(axis=-1))
 

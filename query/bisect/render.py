@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, exact_percent, percent, percent_change, probability
 from .findings import BisectFindings, BisectQuestion, FoundChange
 from .results import COMMIT_COLUMNS, commit_rows
 
@@ -24,8 +24,8 @@ def table(findings: BisectFindings, subject: Subject) -> tuple[list[str], list[l
     shown = [
         [
             row["revision"][:DIGITS], _short(subject(row["revision"])), row["runs"] or row["failures"],
-            None if row["change"] is None else f"{100 * row['change']:+.1f} %",
-            percent(row["probability"]) if row["place"] else "good",
+            percent_change(row["change"]),
+            probability(row["probability"]) if row["place"] else "good",
             ": ".join(filter(None, (row["status"], row["reason"]))) if row["status"] not in ("measured", None) else None,
         ]
         for row in told
@@ -52,9 +52,9 @@ def sentences(
         what = (
             "fails"
             if question.finds == "failure"
-            else f"changed {question.metric} by {100 * question.floor:g} % or more"
+            else f"changed {question.metric} by {exact_percent(question.floor)} or more"
         )
-        yield f"no commit {what}: {percent(float(findings.probability[0]))} sure; {effort}"
+        yield f"no commit {what}: {probability(float(findings.probability[0]))} sure; {effort}"
     else:
         yield f"not sure yet after {effort}"
         if findings.change:  # but whether it is the largest
@@ -64,10 +64,10 @@ def sentences(
         if findings.doubt:
             doubt = findings.doubt
             size, among = _size(question, doubt, unit, better), _commits(question, doubt)
-            nothing = percent(float(findings.probability[0]))
+            nothing = probability(float(findings.probability[0]))
             yield f"if anything changed, then{f' {size},' if size else ''} at {among}; nothing with {nothing}"
     if not math.isnan(findings.noise):
-        yield f"noise from run to run: {100 * findings.noise:.2g} %"
+        yield f"noise from run to run: {percent(findings.noise)}"
 
 
 def _why(question: BisectQuestion, change: FoundChange) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _answer(
 ) -> str:
     bracket = change.bracket
     size = _size(question, change, unit, better)
-    sure = f"{percent(bracket.probability)} sure"
+    sure = f"{probability(bracket.probability)} sure"
     if bracket.first == bracket.last:
         commit = question.commits[bracket.first]
         title = _short(subject(commit))
@@ -106,14 +106,14 @@ def _size(question: BisectQuestion, change: FoundChange, unit: str | None, bette
     word = WORDS.get((unit or "", up)) or ("higher" if up else "lower")
     if better == "higher" and (unit or "") in ("ns", "bytes"):
         word = "higher" if up else "lower"
-    size, low, high = (100 * abs(math.expm1(value)) for value in (change.effect, change.low, change.high))
-    between = f"{min(low, high):.1f} to {max(low, high):.1f}"
-    return f"{question.metric} {size:.1f} % {word} (95 % {between})"
+    size, *bounds = (abs(math.expm1(value)) for value in (change.effect, change.low, change.high))
+    between = " to ".join(percent(bound, 1).removesuffix(" %") for bound in sorted(bounds))
+    return f"{question.metric} {percent(size, 1)} {word} (95 % {between})"
 
 
 def _other(question: BisectQuestion, change: FoundChange, unit: str | None, better: str | None) -> str:
     size = _size(question, change, unit, better)
-    return f"{size}, at {_commits(question, change)}; {percent(change.bracket.probability)} sure"
+    return f"{size}, at {_commits(question, change)}; {probability(change.bracket.probability)} sure"
 
 
 def _commits(question: BisectQuestion, change: FoundChange) -> str:
@@ -124,13 +124,6 @@ def _commits(question: BisectQuestion, change: FoundChange) -> str:
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"one of {len(names)} commits, {question.commits[first - 1][:DIGITS]}..{names[-1]}"
-
-
-def percent(share: float) -> str:
-    """A probability, never rounded up to certainty."""
-    if share > 0.9995:
-        return "> 99.9 %"
-    return f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
 
 
 def _short(text: str) -> str:

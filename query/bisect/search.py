@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FLOOR = 0.01  # smallest effect that counts
+SEARCH_FLOOR = 0.01  # smallest effect that counts
 BAD_RUNS = 0.05  # share of runs that may be off by any factor
 LEVELS = 256  # points of the grid of levels
 NOISES = 20  # points of the grid of noise
@@ -67,7 +67,7 @@ class ChangePosterior:
 
 
 def posterior(
-    runs: Sequence[BisectRun], commits: int, *, unchanged: Collection[int] = (), floor: float = FLOOR, host: str = "",
+    runs: Sequence[BisectRun], commits: int, *, unchanged: Collection[int] = (), floor: float = SEARCH_FLOOR, host: str = "",
     nothing: float | None = None,
 ) -> ChangePosterior:  # fmt: skip
     """The posterior of the place of the change.
@@ -205,7 +205,7 @@ class _Tables:
         self._shares: dict[str, tuple[Floats, Floats, Floats]] = {}
 
     def _log_density(self, values: "Floats") -> "Floats":
-        """Of every value at every level and noise: noise × value × level."""
+        """The log density of every value at every level and noise: noise × value × level."""
         import numpy as np
 
         away = (values[:, None] - self.levels)[None] / self.noises[:, None, None]
@@ -264,7 +264,7 @@ class _Tables:
 
 
 def _correlated(before: "Floats", after: "Floats") -> "Floats":
-    """For every shift the sum over levels of before(level) · after(level + shift)."""
+    """The sum over levels of before(level) · after(level + shift), for every shift."""
     import numpy as np
 
     size = 2 * LEVELS
@@ -274,7 +274,7 @@ def _correlated(before: "Floats", after: "Floats") -> "Floats":
 
 
 def _shifted(side: "Floats", shifts: "Floats") -> "Floats":
-    """For every level the sum over shifts of shifts(shift) · side(level - shift)."""
+    """The sum over shifts of shifts(shift) · side(level - shift), for every level."""
     import numpy as np
 
     size = 3 * LEVELS

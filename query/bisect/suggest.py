@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ...warehouse.console.options import spell_option
 from ..recorded_options import options_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,6 @@ def bisect_command(warehouse: "Warehouse", run_id: str, commits: str, row: "Mapp
     found = ["bench", "bisect", commits]
     found += ["--metric", row["metric"]] if row["metric"] != "latency" else []
     found += ["--phase", row["phase"]] if row["phase"] not in ("steady", None) else []
-    found += ["--models", row["name"].replace(",", "\\,")] if row["name"] else []
-    found += ["--backends", row["backend"].replace(",", "\\,")] if row["backend"] else []
+    found += spell_option("--models", [row["name"]])
+    found += spell_option("--backends", [row["backend"]])
     return [*found, "--", *options.command, *options.words("what", "how")]

@@ -87,7 +87,7 @@ def _with_slopes(plain: Sequence[tuple[SeriesModel, float]], significance: float
 
 
 def _slope(one: SeriesModel) -> float:
-    """That of all stretches between changes together, by least squares."""
+    """The slope of all stretches between changes together, by least squares."""
     import numpy as np
 
     products = squares = 0.0

@@ -91,18 +91,19 @@ class Changes(Question["History"]):
     def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[History]":
         """The rows of `change_points`; with `show_values` the values, with `summary` the rows of `history`."""
         from . import history as past
+        from . import series as chosen
 
         panel = {"config": self.configs, "suite": self.suites, "backend": self.backends}
         if self.summary:
             return _summary(warehouse, panel, self.k)
         where = {**panel, "name": self.models, "metric": self.metrics, **(self.where or {})}
-        unusual = past.choose(warehouse, where, self.pattern)
-        series = past.read(warehouse)
+        unusual = chosen.choose(warehouse, where, self.pattern)
+        series = chosen.read(warehouse)
         if not series:
             named = f" Judged only if --metrics names them: {', '.join(unusual)}." if unusual else ""
             raise NothingToShow(f"nothing measured matches.{named} See what there is with: bench list cases")
         if self.show_values:
-            return _values(past.values(warehouse, self.since))
+            return _values(chosen.values(warehouse, self.since))
         progress = _Progress(len(series)) if asker.command and obeys(sys.stderr) else None
         found = past.find(series, fdr=self.fdr, min_magnitude=self.min_magnitude, since=self.since, progress=progress)
         find = functools.partial(bisect_command, warehouse) if asker.command else None
@@ -111,14 +112,14 @@ class Changes(Question["History"]):
     def _changes(self, found: "History", unusual: Sequence[str], find: "FindCommit | None") -> "Reply[History]":
         """The incidents or the changes; one series with its chart."""
         from . import history as past
-        from .render import SPARE, SPARE_OF_INCIDENTS, chart, render, render_incidents, sentences
+        from .render import SERIES_SPARE, SPARE_OF_INCIDENTS, chart, render, render_incidents, sentences
 
         one = len(found.series) == 1
         each = self.members or one
 
         def table() -> PeopleTable:
             if each:
-                return PeopleTable(*render(found), spare=SPARE)
+                return PeopleTable(*render(found), spare=SERIES_SPARE)
             return PeopleTable(*render_incidents(found), shared=("where",), spare=SPARE_OF_INCIDENTS, brief="also")
 
         def said() -> Iterator[str]:

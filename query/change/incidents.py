@@ -1,16 +1,15 @@
 """Incidents: what happened at one moment, over cases, suites and metrics, ranked by what it costs."""
 
-import datetime
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import sql
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, percent_change
 
 if TYPE_CHECKING:
-    from .history import Row, Series
+    from .series import Row, Series
 
 INCIDENT_COLUMNS = tuple(sql.computed()["incidents"].columns)
 PANEL = ("config", "suite", "mode", "device", "dtype", "backend")
@@ -19,32 +18,20 @@ OF_SUITES = {"suite_speedup": "speedup", "suite_compile_time": "compile_latency"
 LARGEST = math.log(100)  # a change counts as no more
 OVER = 0.25  # cost of what is over, in that of what lasts
 SMALL = 0.3  # cost below which an incident stands last: 3 cases by 10 %, 30 by 1 %
-NIGHT = datetime.timedelta(hours=12)  # in which runs of different suites are one moment
 
 Moment = tuple[str, int | str]  # config; place in time, or what has none
 Subject = tuple[str, bool]  # metric, whether it rose
 
 
 def order_runs(series: Sequence["Series"]) -> dict[tuple[str, str], int]:
-    """The place in time of each config's runs; runs of different suites in one night have the same."""
-    suites: dict[tuple[str, str], set[Any]] = defaultdict(set)
-    runs = {}
-    alike = {(id(one.runs), one.labels["config"], one.labels["suite"]): one.runs for one in series}
-    for (_, config, suite), those in alike.items():
-        for run in those:
-            suites[config, run.run_id].add(suite)
-            runs[config, run.run_id] = run.began_at
-    places: dict[tuple[str, str], int] = {}
-    config, place, began, tried = None, 0, None, set[Any]()
-    first = datetime.datetime.min
-    for key in sorted(runs, key=lambda key: (key[0], runs[key] or first, key[1])):
-        at = runs[key]
-        together = key[0] == config and at and began and at - began <= NIGHT and not tried & suites[key]
-        if not together:
-            place, began, tried = (place + 1 if key[0] == config else 0), at, set()
-        config, tried = key[0], tried | suites[key]
-        places[key] = place
-    return places
+    """The place in time of each config's runs, counted in rounds: what one night measured has one place."""
+    alike = {(id(one.runs), one.labels["config"]): one.runs for one in series}
+    nights = {(config, run.run_id): run.night for (_, config), runs in alike.items() for run in runs}
+    known: dict[str, set[int]] = defaultdict(set)
+    for (config, _), night in nights.items():
+        known[config].add(night)
+    places = {config: {night: place for place, night in enumerate(sorted(each))} for config, each in known.items()}
+    return {key: places[key[0]][night] for key, night in nights.items()}
 
 
 def count_cases(series: Sequence["Series"]) -> dict[tuple[Any, ...], int]:
@@ -126,7 +113,7 @@ def _subject(row: "Row") -> Subject:
 
 
 def _measurement(row: "Row") -> Subject:
-    """What was measured, and whether it rose: of times and rates of the same calls as the times do."""
+    """The measurement and its direction; rates of the same calls count as their times do."""
     metric, rose = _subject(row)
     return ("speed", is_worse(row)) if metric in SPEED and row["better"] is not None else (metric, rose)
 
@@ -206,7 +193,7 @@ def _in_a_word(rows: Sequence["Row"]) -> str:
     """A metric, its mean change, and how many cases changed so; a suite's own metric has none."""
     moved = [row for row in rows if row["name"] is not None] or rows
     before, after = (_mean([row[column] for row in moved]) for column in ("before", "after"))
-    change = f" {100 * (after / before - 1):+.1f} %" if before and after is not None else ""
+    change = f" {percent_change(after / before - 1)}" if before and after is not None else ""
     if moved[0]["name"] is None:
         return f"{rows[0]['metric']}{change}"
     return f"{_subject(rows[0])[0]}{change} in {counted(len({row['case_id'] for row in moved}), 'case')}"

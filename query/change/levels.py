@@ -154,7 +154,7 @@ class Levels:
         return abs(behind - before) <= ALIKE * min(abs(own - before), abs(own - behind))
 
     def places(self, place: int) -> "NDArray[np.intp]":
-        """Where the values of a level lie."""
+        """The places of the values of a level."""
         start = self.boundaries[place - 1][1] if place else 0
         stop = self.boundaries[place][0] if place < len(self.boundaries) else len(self.x)
         return start + self.inside[start:stop].nonzero()[0]

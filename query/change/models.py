@@ -172,7 +172,7 @@ def _cost(
 
 
 def _sums_of(rows: Sequence[tuple["Floats", Sequence[Change]]]) -> list[tuple[float, float, float]]:
-    """What `_cost` takes, of many series and their steps at once."""
+    """The sums that `_cost` takes, of many series and their steps at once."""
     import numpy as np
 
     if not rows:
@@ -198,7 +198,7 @@ def _sums_of(rows: Sequence[tuple["Floats", Sequence[Change]]]) -> list[tuple[fl
 
 @functools.lru_cache(maxsize=4096)
 def _weights(n: int) -> list[tuple[float, float]]:
-    """By autocorrelation, the factor of a mean squared error of n values whose n-fold logarithm is what the rest costs."""
+    """Weights by autocorrelation: factors of a mean squared error of n values whose n-fold logarithm the rest costs."""
     return [(rho, ((n if rho else 1) / (1 - rho**2)) ** (1 / n)) for rho in RHOS]
 
 
@@ -305,7 +305,7 @@ def _lines(n: int, start: int, stop: int, spacing: int, steepest: int) -> tuple[
 
 
 def _alternating(x: "Floats", price: float, dearest: float) -> tuple[list[int], float]:
-    """Where the values change between two levels, and what this model costs; nothing where they do not, or it is too dear.
+    """The places where values change between two levels, and the cost of it; nothing where they do not, or it is too dear.
 
     A level that lasts is a level: they alternate where stretches are TRANSIENT runs on average, and there are FEWEST_TURNS.
     """
@@ -340,7 +340,7 @@ def _alternating(x: "Floats", price: float, dearest: float) -> tuple[list[int], 
 
 
 def _cheapest_way(errors: "Floats", fare: float) -> "NDArray[np.intp]":
-    """Which of two rows of errors to be in at each place, where each change of rows costs a fare (Viterbi, 1967)."""
+    """The choice between two rows of errors at each place, where each change of rows costs a fare (Viterbi, 1967)."""
     import numpy as np
 
     low = high = 0.0

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import amount, counted, ratio, times
+from ...warehouse.console.numbers import amount, counted, duration, percent_change, probability, ratio, share_of, times
 from ...warehouse.console.tables import escape, shorten
 from ..axes import MODEL_HEADINGS
 from ..comparison.render import metric, value_text
 from .changepoints import LEAST_RUNS
-from .history import SERIES, History, Row, Series
+from .history import History
 from .levels import ChangePoint
+from .series import SERIES, Row, Series
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 NARROW = 24  # characters of a sparkline in a table
@@ -27,7 +28,7 @@ FindCommit = Callable[[str, str, Row], Sequence[str] | None]
 MOST_ROWS = 40  # incidents that a person reads
 WHERE = 18  # characters of the suite or the model of an incident
 # Columns of a table that may go where there is no room, the first ones first.
-SPARE = ("besides", "confidence", "commits", "history")
+SERIES_SPARE = ("besides", "confidence", "commits", "history")
 SPARE_OF_INCIDENTS = ("from", "to", "commits")
 SHARED_BY_VALUES = (
     "config",
@@ -79,7 +80,7 @@ def _apart(changes: Sequence[ChangePoint]) -> set[int]:
 
 
 def _buckets(count: int, columns: int) -> list[tuple[int, int]]:
-    """Which values each character stands for: [start, stop)."""
+    """The values that each character stands for: [start, stop)."""
     columns = min(count, columns)
     return [(count * i // columns, count * (i + 1) // columns) for i in range(columns)]
 
@@ -144,8 +145,9 @@ def render_incidents(history: History) -> tuple[list[str], list[list[Any]]]:
     columns = ["verdict", "since", "what", "change", "cases", "where", "commits", "from", "to", "also"]
     rows = [
         [
-            row["verdict"], _stretch(row), row["metric"], _percent(row["change"]), row["members"], shorten(_where(row), WHERE),
-            commits(row), _percent(row["least_change"]), _percent(row["most_change"]), row["also"],
+            row["verdict"], _stretch(row), row["metric"], percent_change(row["change"]), row["members"],
+            shorten(_where(row), WHERE), commits(row),
+            percent_change(row["least_change"]), percent_change(row["most_change"]), row["also"],
         ]
         for row in history.incidents[:MOST_ROWS]
     ]  # fmt: skip
@@ -153,7 +155,7 @@ def render_incidents(history: History) -> tuple[list[str], list[list[Any]]]:
 
 
 def _stretch(row: Row) -> str:
-    """When it began, and the last day of what is over."""
+    """The day when it began, and the last day of what is over."""
     if not row["since_at"]:
         return str(row["since_run_id"][:13])
     if row["lasts"] is not False or row["until_at"] is None or row["until_run_id"] == row["since_run_id"]:
@@ -168,10 +170,6 @@ def _where(row: Row) -> str:
     if not row["suites"]:
         return f"{len(row['names'])} models" if row["names"] else ""
     return row["suites"][0] if len(row["suites"]) == 1 else f"{len(row['suites'])} suites"
-
-
-def _percent(change: float | None) -> str | None:
-    return None if change is None else f"{100 * change:+.1f} %"
 
 
 def render(history: History) -> tuple[list[str], list[list[Any]]]:
@@ -275,20 +273,17 @@ def commits(row: Row) -> str | None:
 
 
 def _arrival(row: Row) -> str:
-    """Which run is the first at the new level: of an excursion that since which it lasts."""
+    """The first run at the new level; of an excursion, that since which it lasts."""
     return "since" if row["kind"] == "excursion" else "until"
 
 
 def _change(row: Row) -> str | None:
-    if row["change"] is None:
-        return None
-    text = f"{100 * row['change']:+.1f} %"
-    return text if row["low"] is None else f"{text} (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+    return percent_change(row["change"], row["low"], row["high"])
 
 
 def confidence(p: float) -> str:
     """1 - p in percent, never rounded up to certainty."""
-    return "> 99.99 %" if p < 1e-4 else f"{100 * (1 - p):.2f} %"
+    return probability(1 - p, 2)
 
 
 def sentences(
@@ -317,8 +312,11 @@ def sentences(
         shown = f", of which the first {MOST_ROWS} are shown" if len(history.incidents) > MOST_ROWS else ""
         found = f"{counted(len(history.rows), 'change')} in {counted(len(history.incidents), 'incident')}{shown}"
         yield f"{found}; list the changes with: --members"
-    if short := len(history.series) - history.judged:
-        yield f"{short} series not judged: fewer than the {LEAST_RUNS} runs it takes"
+    if short := [one.labels["machine"] for one in history.series if one.n < LEAST_RUNS]:
+        machines = sorted({machine for machine in short if machine is not None})
+        where = f" on {escape(' and on '.join(machines))}" if machines and None not in short else ""
+        judged = "; their newest runs are judged by: bench regressions" if where else ""
+        yield f"{len(short)} series not judged: fewer than the {LEAST_RUNS} runs it takes{where}{judged}"
     if new := sum(map(_ends_apart, history.series, history.changes)):
         yield f"series that end in an excursion, too new to tell from a step: {new}"
     if unusual:
@@ -342,8 +340,8 @@ def _ends_apart(series: Series, changes: Sequence[ChangePoint]) -> bool:
 
 MEASURES: dict[str, tuple[str, Callable[[Row], str | None]]] = {  # of the macro `history`, and `rate`
     "speedup": ("geomean", lambda row: ratio(row["speedup"], row["low"], row["high"], row["n"])),
-    "rate": ("pass rate", lambda row: f"{100 * row['rate']:.0f} %, {row['passing']}/{row['total']}"),
-    "mean_seconds": ("compile time", lambda row: f"{row['mean_seconds']:.2f} s"),
+    "rate": ("pass rate", lambda row: f"{share_of(row['passing'], row['total'])}, {row['passing']}/{row['total']}"),
+    "mean_seconds": ("compile time", lambda row: duration(row["mean_seconds"] * 1e9)),
     "mean_ratio": ("memory compression", lambda row: times(row["mean_ratio"])),
 }
 

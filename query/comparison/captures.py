@@ -1,4 +1,4 @@
-"""Why the scheduler steps of two sides lack something on one of them: sampled captures, and times of different spans."""
+"""The reasons for which scheduler steps lack something on one side: sampled captures, and times of different spans."""
 
 from typing import TYPE_CHECKING
 

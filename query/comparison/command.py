@@ -1,9 +1,11 @@
 """`bench compare`: two sides case by case."""
 
 import contextlib
+import glob
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
@@ -25,13 +27,14 @@ A_SIDE = "config, run id, commit, latest, latest~1; joined by +, they are pooled
 
 def reply_of(found: "Comparison", *, everything: bool = False) -> "Reply[Comparison]":
     """The sentences and rows of a comparison; without any row it has no columns."""
-    from .render import SPARE, document, machines, render, sentences, shown, verdict
+    from .pull_request import document
+    from .render import COMPARED_SPARE, machines, render, sentences, shown, verdict
 
     rows = found.rows + found.unusual
 
     def table() -> PeopleTable:
         presented = shown(found, everything=everything) + (found.unusual if everything else [])
-        return PeopleTable(*render(found, presented), spare=SPARE, reason="why")
+        return PeopleTable(*render(found, presented), spare=COMPARED_SPARE, reason="why")
 
     return Reply(
         result=found,
@@ -187,16 +190,16 @@ class Compare(Question["Comparison"]):
         try:
             return find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
         except UnknownName as unknown:
-            if not (columns := columns_of(warehouse, (self.base, self.candidate))):
+            files = [[*Path().glob(f"{glob.escape(name)}.*")] for name in (self.base, self.candidate)]
+            if columns := columns_of(warehouse, (self.base, self.candidate)):
+                words = ["bench", "compare", self.base, self.candidate, "--by", columns[0]]
+                cure = f"The newest run has both as {columns[0]}: {shlex.join(words)}"
+            elif all(len(found) == 1 for found in files):
+                words = ["bench", "compare", *(str(found[0]) for found in files)]
+                cure = f"Both are files here: {shlex.join(words)}"
+            else:
                 raise
-            words = shlex.join(["bench", "compare", self.base, self.candidate, "--by", columns[0]])
-            raise UnknownName(
-                "run",
-                self.base,
-                [],
-                where=unknown.where or "",
-                cure=f"The newest run has both as {columns[0]}: {words}",
-            ) from None
+            raise UnknownName("run", self.base, [], where=unknown.where or "", cure=cure) from None
 
     def _compared(self, warehouse: "Warehouse", asker: Asker, sides: "tuple[Side, Side]") -> "Reply[Comparison]":
         from ..why.next_question import next_question
@@ -233,6 +236,7 @@ class Compare(Question["Comparison"]):
         return nothing
 
     def _served(self, warehouse: "Warehouse", sides: "tuple[Side, Side]") -> Reply[Any]:
+        from ..why.next_question import next_question_of_served
         from .serving import compare_served, exit_code_of_served, read_limits, render_served, sentences_of_served
 
         limits = read_limits(self.slo)
@@ -243,8 +247,9 @@ class Compare(Question["Comparison"]):
             rows=rows,
             table=lambda: PeopleTable(*render_served(rows)),
             sentences=lambda: sentences_of_served(rows, limits),
+            hints=lambda: next_question_of_served(warehouse, sides, rows, all_runs=self.all_runs),
             says_always=True,
-            exit_code=exit_code_of_served(rows) if self.fail_on else Exit.OK,
+            exit_code=exit_code_of_served(rows, likely=self.fail_on == "likely") if self.fail_on else Exit.OK,
         )
 
 

@@ -13,6 +13,7 @@ from ..filters import Filter, build_filter
 from . import environments
 from .captures import describe_captures
 from .sides import Side
+from .variants import share_runs
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -51,8 +52,9 @@ class Comparison:
     differences: list[environments.EnvironmentField]  # of their environments and code
     captures: list[str]  # sentences on scheduler steps that one side lacks
     crossovers: list[Row]  # sweeps in which the candidate is better from some size on: rows of `crossovers`
-    machines: tuple[str, str] | None = None  # classes of both sides, where they are of different ones
-    across: bool = False  # these are compared as they stand
+    machines: tuple[str, str] | None = None  # classes of both, or hosts of unknown processors
+    are_hosts: bool = False  # the machines are names of hosts
+    across: bool = False  # the machines are compared as they stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ def compare(
     found = compared_rows(warehouse, base, candidate, floor=floor, fdr=fdr, where=where, across=across)
     asked = found.kept.values
     rows = [*found.usual, *found.unusual]
+    machines, are_hosts = _machines(warehouse, runs) or (None, False)
     return Comparison(
         base,
         candidate,
@@ -97,8 +100,9 @@ def compare(
             if row["metric"] in asked.get("metric", [row["metric"]])
         ],
         means=warehouse.dicts(
-            f"WITH headline_rows AS (FROM all_compared WHERE {found.kept.condition} AND {found.is_usual}) SELECT * FROM"
-            f" ({sql.view('comparison_means').last_select}) WHERE n > 1 ORDER BY {MEANS}",
+            f"WITH headline_rows AS (SELECT *, {share_runs(base, candidate)} AS is_of_same_runs FROM all_compared"
+            f" WHERE {found.kept.condition} AND {found.is_usual})"
+            f" SELECT * FROM ({sql.view('comparison_means').last_select}) WHERE n > 1 ORDER BY {MEANS}",
             found.kept.parameters,
         ),
         differences=[
@@ -106,7 +110,8 @@ def compare(
         ],
         captures=describe_captures(warehouse, base, candidate) if any(map(_is_step, rows)) else [],
         crossovers=_crossovers(warehouse, asked) if _may_cross(rows) else [],
-        machines=_machines(warehouse, runs),
+        machines=machines,
+        are_hosts=are_hosts,
         across=across,
     )
 
@@ -188,20 +193,22 @@ def _crossovers(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> l
     ]
 
 
-def _machines(warehouse: "Warehouse", runs: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
-    """The classes of machine of both sides, where they are of different ones."""
-    facts = "SELECT DISTINCT machine_id FROM _run_times WHERE list_contains(?::VARCHAR[], run_id)"
+def _machines(warehouse: "Warehouse", runs: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], bool] | None:
+    """The classes of machine of both sides where these differ, else their hosts where no processor is known; True for hosts."""
+    facts = "SELECT DISTINCT machine_id, host FROM _run_times WHERE list_contains(?::VARCHAR[], run_id)"
     if len(warehouse.rows(facts, [[run for side in runs.values() for run in side]])) == 1:  # planning takes 20 ms
         return None
     query = (
-        "SELECT side.side, machines.machine FROM _comparison_sides($base::VARCHAR[], $candidate::VARCHAR[], 1) AS side"
-        " JOIN machines ON side.run_id = machines.run_id WHERE is_other_machine ORDER BY ALL"
+        "SELECT side.side, coalesce(is_other_machine, false), CASE WHEN is_other_machine THEN machines.machine ELSE side.host END"
+        " FROM _comparison_sides($base::VARCHAR[], $candidate::VARCHAR[], 1) AS side"
+        " JOIN machines ON side.run_id = machines.run_id WHERE is_other_machine IS NOT false ORDER BY ALL"
     )
-    classes: dict[str, list[str]] = {}
-    for side, machine in warehouse.rows(query, dict(runs)):
-        classes.setdefault(side, []).append(machine)
-    found = [" + ".join(dict.fromkeys(names)) for names in classes.values()]
-    return (found[0], found[1]) if len(found) == 2 else None
+    rows = warehouse.rows(query, dict(runs))
+    names: dict[str, dict[str, None]] = {}
+    for side, _, name in rows:
+        names.setdefault(side, {})[name] = None
+    found = [" + ".join(of_side) for of_side in names.values()]
+    return ((found[0], found[1]), not rows[0][1]) if len(found) == 2 else None
 
 
 def exit_code(comparison: Comparison, *, likely: bool = False) -> Exit:

@@ -9,7 +9,7 @@ from ...warehouse.console.numbers import amount
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-COLUMNS = ("kind", "field", "base_values", "candidate_values", "same")
+ENVIRONMENT_COLUMNS = ("kind", "field", "base_values", "candidate_values", "same")
 FACT_KINDS = ("machine", "software", "flags", "variables", "extra", "code", "call", "tags", "doctor")
 NOBODY = "–"  # a run that did not record the field
 WIDEST, LINES = 48, 8  # characters of a value in a line, and lines below a table
@@ -44,7 +44,7 @@ def facts(warehouse: "Warehouse", base_runs: Sequence[str], candidate_runs: Sequ
         The facts, by kind and name.
     """
     query = f"""
-        SELECT {", ".join(COLUMNS)} FROM environment_differences(?::VARCHAR[], ?::VARCHAR[])
+        SELECT {", ".join(ENVIRONMENT_COLUMNS)} FROM environment_differences(?::VARCHAR[], ?::VARCHAR[])
         ORDER BY list_position(?::VARCHAR[], kind), field
     """
     rows = warehouse.rows(query, [list(base_runs), list(candidate_runs), list(FACT_KINDS)])

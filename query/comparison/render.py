@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, mean_of, times
-from ...warehouse.errors import Exit
+from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, mean_of, share_text, times
 from ..axes import MODEL_HEADINGS
-from ..document import Document, Section, Table, TableColumn
 from ..pasteable_sql import list_literal
 from . import environments
-from .compare import CHANGES, SETTLED, VERDICTS, Comparison, Row, exit_code, is_lost, leaves_times_open
+from .compare import CHANGES, SETTLED, VERDICTS, Comparison, Row, is_lost, leaves_times_open
 from .sides import Side
 
-SPARE = ("difference",)  # columns of a table that may go where there is no room
+COMPARED_SPARE = ("difference",)  # columns of a table that may go where there is no room
 MOST_REASONS = 3  # why rows are left out
 MOST_ROWS = {"SAME": 0, "UNSURE": 10}  # of a verdict that a table shows: those of the largest ratios
 NAMED = 3  # cases that a sentence names
@@ -25,6 +23,7 @@ CALLED = {
     "SLOWER": "slower", "WORSE": "worse", "LIKELY SLOWER": "likely slower", "LIKELY WORSE": "likely worse",
     "BROKEN": "newly failing", "REMOVED": "no longer measured", "FASTER": "faster", "BETTER": "better",
     "LIKELY FASTER": "likely faster", "LIKELY BETTER": "likely better", "CHANGED": "changed",
+    "FIXED": "working again", "ADDED": "new",
 }  # fmt: skip
 
 
@@ -84,14 +83,14 @@ def _is_within(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that all cases share, and reasons that hold for all, are for `sentences`."""
-    axes, common = _varying(comparison), _common(comparison)
+    axes, common, assumed = _varying(comparison), _common(comparison), _assumed(comparison)
     numbers = ("metric", "base", "candidate", "difference", "change", "verdict", "why")
     return [*(MODEL_HEADINGS[axis] for axis in axes), *numbers], [
         [
             *(value_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
             amount(row["candidate_value"], row["unit"]), _difference(row),
             change_of(row), row["verdict"],
-            "; ".join(part for part in why(row) if part not in common),
+            "; ".join(part for part in why(row) if part not in common and part != assumed.get(metric(row))),
         ]
         for row in rows
     ]  # fmt: skip
@@ -115,12 +114,25 @@ def why(row: Mapping[str, Any]) -> list[str]:
 
 
 def _common(comparison: Comparison) -> list[str]:
-    """The parts of the reason that all rows with an interval share, and what is assumed of all that are not the same."""
-    rows = [row for row in fold_processor_time(comparison.rows) if row["low"] is not None]
-    assumed = {why(row)[0] if row["p"] is None else None for row in rows if row["verdict"] != "SAME"}
-    texts = [why(row)[1:] for row in rows]
-    shared = [part for part in texts[0] if all(part in other for other in texts)] if len(texts) > 1 else []
-    return [*(part for part in assumed if part and len(assumed) == 1 < len(rows)), *shared]
+    """The parts of the reason that all rows with an interval share, after the first."""
+    texts = [why(row)[1:] for row in _with_interval(comparison)]
+    return [part for part in texts[0] if all(part in other for other in texts)] if len(texts) > 1 else []
+
+
+def _assumed(comparison: Comparison) -> dict[str | None, str]:
+    """The assumption of each metric about all its rows that are not the same: where there are several, or one thing for all."""
+    rows = _with_interval(comparison)
+    found: dict[str | None, list[str | None]] = {}
+    for row in rows:
+        if row["verdict"] != "SAME":
+            found.setdefault(metric(row), []).append(why(row)[0] if row["p"] is None else None)
+    alike = {name: texts[0] for name, texts in found.items() if texts[0] and len(set(texts)) == 1}
+    is_one = len(alike) == len(found) and len(set(alike.values())) == 1 < len(rows)
+    return {name: text for name, text in alike.items() if is_one or len(found[name]) > 1}
+
+
+def _with_interval(comparison: Comparison) -> list[dict[str, Any]]:
+    return [row for row in fold_processor_time(comparison.rows) if row["low"] is not None]
 
 
 def value_text(value: Any) -> Any:
@@ -146,23 +158,31 @@ def _difference(row: Row) -> str | None:
 
 
 def verdict(comparison: Comparison) -> str:
-    """One sentence: what changed and by how much, what is gone, and how much could be judged."""
+    """One sentence: what changed and by how much, what is gone, and what could be judged; its counts add up to all rows."""
     rows = [row for row in shown(comparison, everything=True) if row["verdict"] is not None]
     if len(rows) == 1 and rows[0]["verdict"] in (*CHANGES, "SAME", "UNSURE") and rows[0]["metric"] is not None:
         return _of_one(comparison, rows[0])
-    moved = [
+    together = [
         f"all cases together {times(row['ratio'])} in {metric(row)} ({row['verdict'].lower()})"
-        for row in _moved(comparison)
+        for row in moved(comparison)
     ]
     counts = Counter(row["verdict"] for row in rows if row["verdict"] not in ("BROKEN", "REMOVED") or is_lost(row))
     changes = [_called(rows, called, counts[called]) for called in CALLED if counts[called]]
-    changed = ", ".join([*moved, *changes]) or "no change found"
-    beyond = "beyond that " if moved else ""
+    changed = ", ".join([*together, *changes]) or _on_average(comparison) or "no change found"
+    beyond = "beyond that " if together else ""
     of_all = f" of {counted(len(rows), 'comparison')}" if changes else ""
     still_open = (
         ", every time and rate among them" if leaves_times_open(comparison) and any(map(counts.get, SETTLED)) else ""
     )
-    return f"{changed}{of_all}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure{still_open}"
+    failed = f", {before:,} that had failed before" if (before := len(rows) - counts.total()) else ""
+    return f"{changed}{of_all}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure{failed}{still_open}"
+
+
+def _on_average(comparison: Comparison) -> str:
+    """A sentence on what three cases or more tell together though none does by itself; "" if nothing."""
+    sure = [row for row in comparison.means if row["low"] is not None and not row["low"] <= 1 <= row["high"]]
+    told = [f"{_of_mean(row)} {mean_of(row)} over {row['n']} cases" for row in sure if row["n"] > 2][:NAMED]
+    return f"no case is sure by itself, but all together: {', '.join(told)}" if told else ""
 
 
 def machines(comparison: Comparison) -> Iterator[str]:
@@ -171,7 +191,8 @@ def machines(comparison: Comparison) -> Iterator[str]:
         yield f"bench doctor found the sides' machines different: {'; '.join(found)}"
     if not comparison.machines:
         return
-    another = f"another machine: {' → '.join(comparison.machines)}"
+    other = "other hosts, and no processor is known" if comparison.are_hosts else "another machine"
+    another = f"{other}: {' → '.join(comparison.machines)}"
     if comparison.across:
         yield f"{another}; compared as they stand"
         return
@@ -180,6 +201,9 @@ def machines(comparison: Comparison) -> Iterator[str]:
         for row, count in _of_each_metric(comparison)
         if row["shift"]
     ]
+    if comparison.are_hosts and not shared:
+        yield f"{another}; no metric has 3 cases that all moved one way by more than 5 %, so they are judged as they stand"
+        return
     beyond = (
         "cases are judged by what is beyond it" if shared else "fewer than 3 cases do not tell what is the machine's"
     )
@@ -204,17 +228,17 @@ def _of_one(comparison: Comparison, row: Row) -> str:
     what = f"{comparison.candidate.name}: {metric(row)}"
     change = change_of(row)
     if row["verdict"] == "SAME":
-        return f"{what} is the same within {_floors([row])}, {change or 'equal'}"
+        return f"{what} is the same within {floors([row])}, {change or 'equal'}"
     if row["verdict"] == "UNSURE":
         return f"{what} shows no sure change, {change or row['reason']}"
     likely = "is likely" if row["verdict"].startswith("LIKELY") else "is"
     return f"{what} {likely} {change}" if change else f"{what} changed: {row['reason']}"
 
 
-def _floors(rows: Sequence[Row]) -> str:
+def floors(rows: Sequence[Row]) -> str:
     """The smallest changes that count, of all of the rows: `3 %` or `1–10 %`."""
     floors = sorted({row["floor"] for row in rows if row["floor"] is not None})
-    return "–".join(f"{100 * floor:g}" for floor in dict.fromkeys(floors[:1] + floors[-1:])) + " %"
+    return "–".join(share_text(floor).removesuffix("%") for floor in dict.fromkeys(floors[:1] + floors[-1:])) + " %"
 
 
 def _called(rows: Sequence[Row], called: str, count: int) -> str:
@@ -239,7 +263,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
         yield from _hidden_unsure(comparison)
     yield from crossovers(comparison)
     yield from shifts(comparison)
-    yield from _shared(comparison)
+    yield from shared_axes(comparison)
     yield from comparison.captures
     yield from means(comparison)
     if not counts and any(row["better"] is None for row in comparison.unusual):
@@ -257,17 +281,21 @@ def _hidden_unsure(comparison: Comparison) -> Iterator[str]:
     """The UNSURE rows that the table leaves out, counted by reason."""
     rows = fold_processor_time(comparison.rows)
     hidden = [row for row in rows if row["verdict"] == "UNSURE"][MOST_ROWS["UNSURE"] :]
-    kinds = Counter(re.sub(r"\d[\d.]*", "…", why(row)[0].partition(" (")[0]) for row in hidden)
+    assumed = _assumed(comparison)
+    own = [why(row)[0] for row in hidden if why(row)[0] != assumed.get(metric(row))]
+    kinds = Counter(re.sub(r"\d[\d.]*", "…", reason.partition(" (")[0]) for reason in own)
     if hidden:
         told = kinds.most_common(MOST_REASONS)
         rest = len(hidden) - sum(count for _, count in told)
-        reasons = "; ".join(
-            [*(f"{count:,}: {reason}" for reason, count in told), *([f"{rest:,}: others"] if rest else [])]
-        )
-        yield f"not shown: {len(hidden):,} UNSURE ({reasons}); --all shows them"
+        reasons = [
+            *(f"{count:,}: {reason}" for reason, count in told),
+            *([f"{rest:,}: others"] if rest and told else []),
+        ]
+        text = f" ({'; '.join(reasons)})" if reasons else ""
+        yield f"not shown: {len(hidden):,} UNSURE{text}; --all shows them"
 
 
-def _shared(comparison: Comparison) -> Iterator[str]:
+def shared_axes(comparison: Comparison) -> Iterator[str]:
     """The axes that are equal in all rows, which the table therefore leaves out."""
     varying = _varying(comparison)
     shared = {
@@ -275,8 +303,15 @@ def _shared(comparison: Comparison) -> Iterator[str]:
     }
     if texts := [f"{name} {value_text(value)}" for name, value in shared.items() if value is not None]:
         yield f"all cases: {', '.join(texts)}"
-    if common := _common(comparison):
-        yield f"all intervals: {'; '.join(common)}"
+    assumed: dict[str, list[str]] = {}
+    for name, text in _assumed(comparison).items():
+        assumed.setdefault(text, []).append(name or "")
+    judged_metrics = {metric(row) for row in _with_interval(comparison) if row["verdict"] != "SAME"}
+    is_of_all = len(assumed) == 1 and judged_metrics == set(_assumed(comparison))
+    if of_all := [*(assumed if is_of_all else ()), *_common(comparison)]:
+        yield f"all intervals: {'; '.join(of_all)}"
+    if not is_of_all:
+        yield from (f"{', '.join(names)}: {text}" for text, names in assumed.items())
 
 
 def _runs(side: Side) -> str:
@@ -285,14 +320,14 @@ def _runs(side: Side) -> str:
     return f"{side.name} ({f'{count} runs' if count > 1 else f'run {side.runs[0][:13]}'}{others})"
 
 
-def _moved(comparison: Comparison) -> list[Row]:
+def moved(comparison: Comparison) -> list[Row]:
     """The metrics of which all cases moved together, by the floor or more."""
     return [row for row in comparison.shifts if abs(math.log(row["ratio"])) >= math.log1p(row["floor"])]
 
 
 def shifts(comparison: Comparison) -> Iterator[str]:
     """A sentence for each metric of which all cases moved together, by the floor or more."""
-    for row in _moved(comparison):
+    for row in moved(comparison):
         yield f"all cases, {metric(row)}: {row['verdict']}, {change_of(row)}; {row['reason']}"
 
 
@@ -318,8 +353,7 @@ def crossovers(comparison: Comparison) -> Iterator[str]:
 def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
-        axes = " ".join(filter(None, (row["suite"], row["backend"], metric(row))))
-        text = f"{axes}: geomean {mean_of(row)} over {row['n']} of {row['total']} matched"
+        text = f"{_of_mean(row)}: geomean {mean_of(row)} over {row['n']} of {row['total']} matched"
         yield text + _names("; added: ", row["added"]) + _names("; removed: ", row["removed"])
     if len(comparison.means) > SENTENCES:
         more = counted(len(comparison.means) - SENTENCES, "more geometric mean")
@@ -327,66 +361,12 @@ def means(comparison: Comparison) -> Iterator[str]:
         yield f'… and {more}: bench sql "FROM comparison_means({sides})"'
 
 
+def _of_mean(row: Row) -> str:
+    return " ".join(filter(None, (row["suite"], row["backend"], metric(row))))
+
+
 def _names(texts: str, names: Sequence[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{texts}{', '.join(names[:NAMED])}{more}"
-
-
-def document(comparison: Comparison, *, command: str) -> Document:
-    """The comparison as Markdown for a pull request: the verdict, what changed, and folded what did not.
-
-    `command` is the `bench compare` that makes it: it lists what a comment has no room for.
-    """
-    everything = f"{command} --all"
-    rows = shown(comparison, everything=True)
-    changed = [row for row in rows if row["verdict"] not in (None, "UNSURE", "SAME")]
-    unsure = [row for row in rows if row["verdict"] in (None, "UNSURE")]
-    same = [row for row in rows if row["verdict"] == "SAME"]
-    code = exit_code(comparison)
-    doubtful = any(row["verdict"] == "UNSURE" for row in _moved(comparison)) or (unsure and not changed)
-    shared = list(_shared(comparison))
-    together = [*crossovers(comparison), *shifts(comparison), *comparison.captures]
-    sides = {"base": comparison.base, "candidate": comparison.candidate}
-    sections = [
-        _section(comparison, "changed", "What changed", changed,
-                 sentences=[*together, *(shared if changed else [])], weight=9, command=command),
-        Section(key="means", title="Geometric means", sentences=list(means(comparison)), weight=8) if comparison.means else None,
-        _section(comparison, "unsure", f"Unsure: {len(unsure):,}", unsure,
-                 sentences=shared if unsure and not changed else [], folded=True, command=everything),
-        _section(comparison, "same", f"The same within {_floors(same)}: {len(same):,}", same,
-                 sentences=shared if same and not (changed or unsure) else [], folded=True, command=everything),
-        _environment(comparison, command),
-    ]  # fmt: skip
-    return Document(
-        title=f"{comparison.base.name} → {comparison.candidate.name}",
-        verdict=verdict(comparison),
-        good=None if code == Exit.TOO_LITTLE or (code == Exit.OK and doubtful) else code == Exit.OK,
-        facts=[(name, ", ".join(run[:13] for run in side.runs)) for name, side in sides.items()],
-        sections=[section for section in sections if section is not None],
-    )
-
-
-def _section(
-    comparison: Comparison, key: str, title: str, rows: Sequence[Row], *, sentences: Sequence[str], **rest: Any
-) -> Section | None:
-    if not (rows or sentences):
-        return None
-    columns, values = render(comparison, rows)
-    tables = [Table([TableColumn(name) for name in columns], values)] if rows else []
-    return Section(key=key, title=title, sentences=sentences, tables=tables, **rest)
-
-
-def _environment(comparison: Comparison, command: str) -> Section | None:
-    if not comparison.differences:
-        return None
-    columns, values = environments.render(comparison.differences, comparison.base.name, comparison.candidate.name)
-    table = Table([TableColumn(name) for name in columns], values)
-    return Section(
-        key="environment",
-        title=f"Environment: {counted(len(values), 'difference')}",
-        tables=[table],
-        folded=True,
-        command=command,
-    )

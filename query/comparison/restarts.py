@@ -17,7 +17,7 @@ _PATHS = "SELECT DISTINCT path FROM sources WHERE run_id = ? AND list_contains(?
 
 
 def describe_restarts(warehouse: "Warehouse", found: Comparison) -> Iterator[str]:
-    """For scheduler steps whose verdict is open: a sentence for a side of one run whose logs count their steps anew."""
+    """A sentence, for scheduler steps whose verdict is open, on a side of one run whose logs count their steps anew."""
     doubtful = any(row["suite"] == "scheduler" for row in filter(is_open, found.rows))
     for side in (found.base, found.candidate) if doubtful else ():
         if len(side.runs) == 1 and len(paths := _begun_anew(warehouse, side.runs[0])) > 1:

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, ratio
+from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, percent
 from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
+from .compare import BETTER, LIKELY_BETTER, LIKELY_WORSE, WORSE
 from .sides import Side
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 LIMITS = ("ttft", "tpot", "e2e")
-ORDER = ("WORSE", "BETTER", "UNSURE", "SAME")
+ORDER = (*WORSE, *LIKELY_WORSE, *BETTER, *LIKELY_BETTER, "UNSURE", "SAME")
 NONE_KEPT = (
     "Tools write requests one by one only if asked: vllm bench serve --save-result --save-detailed,"
     " sglang.bench_serving --output-details. Then load them with: bench ingest NAME:PATH"
@@ -114,13 +115,13 @@ def _nothing_in_common(warehouse: "Warehouse", *sides: Side) -> NothingToShow:
 
 def render_served(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
     """The rows as a table for people."""
-    columns = ["model", "parameters", "metric", "base", "candidate", "ratio", "verdict", "intervals by"]
+    columns = ["model", "parameters", "metric", "base", "candidate", "change", "verdict", "intervals by"]
     return columns, [
         [
             row["name"], str(row["parameters"] or "").translate(JSON_MARKS), row["metric"],
             _amount(row["base_value"], row["unit"]),
             _amount(row["candidate_value"], row["unit"]),
-            ratio(row["ratio"], row["low"], row["high"]), row["verdict"], row["evidence"],
+            change_of({**row, "unit": NS.get(row["unit"], (row["unit"],))[0]}), row["verdict"], row["evidence"],
         ]
         for row in rows
     ]  # fmt: skip
@@ -128,7 +129,7 @@ def render_served(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[li
 
 def _amount(value: float, unit: str) -> str | None:
     if unit == "ratio":
-        return f"{100 * value:.1f} %"
+        return percent(value, 1)
     name, factor = NS.get(unit, (unit, 1.0))
     return amount(value * factor, name)
 
@@ -142,10 +143,11 @@ def sentences_of_served(rows: Sequence[Mapping[str, Any]], limits: Mapping[str, 
     counts = Counter(row["verdict"] for row in rows)
     yield ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
     if any("blocks" in row["evidence"] for row in rows):
-        yield "intervals by blocks of one run do not say how the next run would differ: measure each side again"
+        yield "blocks of one run do not say how the next run would differ, which is assumed: measure each side again"
 
 
-def exit_code_of_served(rows: Sequence[Mapping[str, Any]]) -> Exit:
-    """1 if anything got worse; 4 if nothing could be judged."""
+def exit_code_of_served(rows: Sequence[Mapping[str, Any]], *, likely: bool = False) -> Exit:
+    """1 if anything got worse, or likely so; 4 if nothing could be judged."""
     verdicts = {row["verdict"] for row in rows}
-    return Exit.FAILED if "WORSE" in verdicts else Exit.OK if verdicts - {"UNSURE"} else Exit.TOO_LITTLE
+    is_worse = not verdicts.isdisjoint((*WORSE, *LIKELY_WORSE) if likely else WORSE)
+    return Exit.FAILED if is_worse else Exit.OK if verdicts - {"UNSURE"} else Exit.TOO_LITTLE

@@ -1,4 +1,4 @@
-"""What settles a verdict that is likely or unsure: further runs of both sides, and the command that judges with them."""
+"""Commands that settle a likely or unsure verdict: further runs of both sides, and the command that judges with them."""
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

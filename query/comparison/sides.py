@@ -29,7 +29,7 @@ class Side:
 def sides_in_place(
     store: Store, texts: Sequence[str], notify: Notify, ingest_in_place: IngestInPlace, *, all_runs: bool = False
 ) -> Iterator[Store]:
-    """For a `with` block: a store that holds each side; `store` is never written.
+    """A context with a store that holds each side; `store` is never written.
 
     It is `store` itself where all sides are names of runs in it. A side may also be a file or folder of results, another
     store or a bucket, `PATH` or `NAME:PATH`: these are read into a store of the block's own.

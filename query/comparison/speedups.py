@@ -29,7 +29,7 @@ FOR_PEOPLE = (
 )
 NAMED = 3  # cases left out that a sentence names
 
-SPARE = ("baseline", "candidate")  # columns of a table that may go where there is no room
+SPEEDUP_SPARE = ("baseline", "candidate")  # columns of a table that may go where there is no room
 _ALTERNATIVES = """
     SELECT name, backend FROM cases
     WHERE name IS NOT NULL AND run_id = (SELECT run_id FROM _run_times ORDER BY began_at DESC NULLS LAST, run_id DESC LIMIT 1)

@@ -31,7 +31,7 @@ def variants(
     warehouse: "Warehouse", column: str, values: tuple[str, str], names: Sequence[str] = (), *, all_runs: bool = False,
     notify: Notify = lambda sentence: None,
 ) -> Iterator[tuple[Side, Side]]:  # fmt: skip
-    """For a `with` block: two values of a column as sides, and `warehouse` looking at runs that are split by them.
+    """A context with two values of a column as sides, in which `warehouse` looks at runs that are split by them.
 
     Of each run there are two, RUN/VALUE of the config CONFIG/VALUE, with the cases that have the value; the cases lack the
     column, so that those of both sides are the same ones. Where none are, they lack the axes, too, that have one value on each
@@ -74,12 +74,17 @@ def variants(
             warehouse.connection.execute(f"DETACH {SPLIT}")
 
 
-def said_of(base: Side, candidate: Side) -> str | None:
-    """That their intervals do not use it, where runs are on both sides; else None."""
+def share_runs(base: Side, candidate: Side) -> bool:
+    """True if every run is on both sides."""
     first, second = ({run.removesuffix(f"/{side.name}") for run in side.runs} for side in (base, candidate))
-    if not first & second:
+    return first == second
+
+
+def said_of(base: Side, candidate: Side) -> str | None:
+    """The note that intervals of cases do not use it, where every run is on both sides; else None."""
+    if not share_runs(base, candidate):
         return None
-    return "both sides come from the same runs; the intervals still include differences between sessions"
+    return "both sides come from the same runs; intervals of single cases still include differences between sessions"
 
 
 def columns_of(warehouse: "Warehouse", values: Sequence[str]) -> list[str]:
@@ -206,7 +211,7 @@ def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: l
 
 
 def _leave_out(warehouse: "Warehouse", values: tuple[str, str], runs: list[str]) -> list[str]:
-    """Where no case has both values, take what has one value on each side out of `_split_cases`; return what that was.
+    """Take what has one value on each side out of `_split_cases`, where no case has both values; return what that was.
 
     Where no case would have both then, nothing is taken out.
     """

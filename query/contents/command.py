@@ -16,7 +16,7 @@ from ...warehouse.console.options import notify
 from ...warehouse.store import Store
 from ..filters import asked_metrics
 from ..question import Asker, PeopleTable, Question, Reply, Where, command_of
-from .results import SORTS, SPARE, RunResults, calls_of, heading, render, results
+from .results import RESULT_SPARE, SORTS, RunResults, calls_of, heading, render, results
 from .training import training_sentences
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _table(found: RunResults) -> PeopleTable:
     if not found.rows:
         return PeopleTable((), ())
     columns, rows, shared = render(found)
-    return PeopleTable(columns, rows, shared=shared, spare=SPARE, reason="reason")
+    return PeopleTable(columns, rows, shared=shared, spare=RESULT_SPARE, reason="reason")
 
 
 def _details(warehouse: "Warehouse", runs: Sequence[str]) -> Reply[RunResults]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 LABELS = {"config": "config", "run_id": "run", **{axis: HEADINGS[axis] for axis in WORK_AXES}}  # column -> heading
 TOLD_ONCE = (*LABELS.values(), "metric", "n", "status")  # if equal, beside parameters
-SPARE = ("dtype", "device", "mode", "suite", "run", "spread", "n")  # may go where there is no room
+RESULT_SPARE = ("dtype", "device", "mode", "suite", "run", "spread", "n")  # may go where there is no room
 OWN = ("launcher_peak", "runner_cpu", "seed")  # what measuring says of itself
 NOT_FAILURES = ("ok", "pass", "pass_due_to_skip")
 COLUMNS = {

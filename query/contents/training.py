@@ -1,4 +1,4 @@
-"""What `bench show` says of the training steps of a script, below their row."""
+"""Sentences of `bench show` about the training steps of a script, below their row."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any

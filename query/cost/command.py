@@ -10,14 +10,14 @@ import click
 
 from ...warehouse import recorder
 from ...warehouse.console.declared import Configs, Option, Runs, Surface
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import amount, counted, percent, percent_change
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..question import Asker, PeopleTable, Question, Reply, command_of
 from ..resolve import check_values
 from ..step_runs import STEPPED, StepRuns, choose_step_runs
 from .model import CostModel, FittedParameter, as_json, fit
-from .phases import PARAMETERS, PhaseModel, fit_phases, phase_model_of, read_phases, refused
+from .phases import COST_PARAMETERS, PhaseModel, fit_phases, phase_model_of, read_phases, refused
 from .residuals import RegionResidual, residuals_by_region
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LINE = ("config", "tokens", "batch_size", "model_run_ms", "low_ms", "high_ms")
 HELD = ("config", "against", "phase", "tokens", "steps", "outside", "median", "expected", "differs by")
 SUITE = "step-cost"  # of the cases that `--record` makes, which the view step_cost_models reads
 PHASE_SUITE = "step-phases"  # the same by phase, for step_phase_costs
-LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us", *PARAMETERS}
+LOWER_IS_BETTER = {"floor_ms", "per_token_us", "per_request_us", *COST_PARAMETERS}
 
 
 def _limit(what: str) -> Option:
@@ -113,7 +113,12 @@ class FitCosts(Question["Fits"]):
         told: Sequence[str]
         if self.by is not None:
             fits = phases = fit_phases(warehouse, **chosen, limits=limits)  # type: ignore[arg-type]
-            table, said, suite, told = PeopleTable(*_by_phase(phases)), [*map(_said, phases)], PHASE_SUITE, PARAMETERS
+            table, said, suite, told = (
+                PeopleTable(*_by_phase(phases)),
+                [*map(_said, phases)],
+                PHASE_SUITE,
+                COST_PARAMETERS,
+            )
             documents = {}
         else:
             fits = models = fit(warehouse, **chosen, **limits)  # type: ignore[arg-type]
@@ -177,7 +182,8 @@ class FitCosts(Question["Fits"]):
         cells = [
             [
                 row.config, row.against, row.phase, "all" if row.low_tokens is None else f"{row.low_tokens}–{row.high_tokens}",
-                row.steps, row.outside, f"{row.median_ms:.3f} ms", f"{row.expected_ms:.3f} ms", _format_residual(row),
+                row.steps, row.outside, amount(row.median_ms * 1e6, "ns"), amount(row.expected_ms * 1e6, "ns"),
+                _format_residual(row),
             ]
             for row in found
         ]  # fmt: skip
@@ -187,7 +193,7 @@ class FitCosts(Question["Fits"]):
             rows=[dataclasses.asdict(row) for row in found],
             table=lambda: PeopleTable(HELD, cells),
             sentences=lambda: [
-                f"{against}: fitted to {counted(model.steps, 'step')}, residuals ±{100 * (model.spread or 0):.2g} %"
+                f"{against}: fitted to {counted(model.steps, 'step')}, residuals ±{percent(model.spread or 0)}"
                 + (f"; {model.reason}" if model.reason else "")
             ],
             says_always=True,
@@ -208,7 +214,7 @@ def _by_phase(models: Sequence[PhaseModel]) -> tuple[list[str], list[list[Any]]]
     return columns, [
         [
             model.config, model.steps,
-            *(format_estimate(getattr(model, name), "ms" if name.endswith("_ms") else "µs") for name in PARAMETERS),
+            *(format_estimate(getattr(model, name), "ms" if name.endswith("_ms") else "µs") for name in COST_PARAMETERS),
             *_quality(model),
         ]
         for model in models
@@ -221,10 +227,9 @@ def _said(model: PhaseModel) -> str:
 
 
 def _format_residual(row: RegionResidual) -> str:
-    """`+3.1 % (95 % +2.8 – +3.4)`; without an interval where the steps are too few for one."""
-    if row.low is None or row.high is None:
-        return f"{100 * row.residual:+.1f} % (too few steps for an interval)"
-    return f"{100 * row.residual:+.1f} % (95 % {100 * row.low:+.1f} to {100 * row.high:+.1f})"
+    """`+3.1 % (95 % +2.8 to +3.4)`; without an interval where the steps are too few for one."""
+    told = percent_change(row.residual, row.low, row.high) or ""
+    return f"{told} (too few steps for an interval)" if row.low is None or row.high is None else told
 
 
 def _render(models: Sequence[CostModel]) -> tuple[list[str], list[list[Any]]]:
@@ -246,7 +251,7 @@ def _quality(model: CostModel | PhaseModel) -> tuple[str | None, str | None, str
     """The quality of a fit: R², the spread of the residuals and the status."""
     return (
         None if model.r2 is None else f"{model.r2:.4f}",
-        None if model.spread is None else f"±{100 * model.spread:.2g} %",
+        None if model.spread is None else f"±{percent(model.spread)}",
         model.status,
     )
 

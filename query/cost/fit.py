@@ -31,7 +31,7 @@ LEAST_STEPS = 10 * STRETCHES
 T975 = 2.0930  # quantile of Student's t, STRETCHES - 1 degrees of freedom
 CUTOFF = 4.685  # robust standard deviations; 95 % efficient where errors are normal
 SOFTEST = 0.5  # softer than a hyperbola cannot be told from a line with another base
-LEAST = 1e-3  # of the median, that a fitted time may be, as errors count relative to it
+LEAST_TIME = 1e-3  # of the median, that a fitted time may be, as errors count relative to it
 NEGLIGIBLE = 1e-12  # squared relative error of a step that is rounding, not evidence
 ROUNDS = 6  # of robust reweighting
 BASE, SLOPE, KNEE, SOFTNESS, REQUEST = range(5)  # columns of an array of coefficients: ms, ms, tokens, 1, ms
@@ -88,7 +88,7 @@ def fit_steps(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> StepFit:
     def at(coefficients: "Floats") -> "Floats":
         """Fitted times, far from 0; the powers are taken once for each number of tokens."""
         fitted: Floats = run_ms(coefficients, values, 0.0)[value_of] + coefficients[REQUEST] * batch_size
-        return np.maximum(fitted, LEAST)
+        return np.maximum(fitted, LEAST_TIME)
 
     def sums_about(coefficients: "Floats") -> "Floats":
         fitted = at(coefficients)
@@ -139,12 +139,12 @@ def _separable(tokens: "Floats", batch_size: "Floats") -> bool:
 
 
 def _medians(tokens: "Floats", batch_size: "Floats", ms: "Floats") -> "tuple[Floats, Floats]":
-    """Where the search begins: medians of 8 or more steps of like tokens. Returns their tokens and sums."""
+    """The point where the search begins: medians of 8 or more steps of like tokens. Returns their tokens and sums."""
     import numpy as np
 
     chunks = min(64, len(tokens) // 8)
     order = np.argsort(tokens, kind="stable")[: len(tokens) // chunks * chunks].reshape(chunks, -1)
-    middle = np.maximum(np.median(ms[order], axis=1), LEAST)
+    middle = np.maximum(np.median(ms[order], axis=1), LEAST_TIME)
     sums = _sums(np.arange(chunks), (chunks, 1), 1 / middle**2, batch_size[order].mean(1), middle)
     return tokens[order].mean(1), sums
 

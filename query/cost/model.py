@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SCHEMA = "bench step cost model 1"
+MODEL_SCHEMA = "bench step cost model 1"
 FORMULA = (
     "ms = base_ms + slope_ms * bend + request_ms * batch_size, where "
     "bend = (tokens ** (1 / softness) + knee_tokens ** (1 / softness)) ** softness, "
@@ -139,7 +139,10 @@ def as_json(models: Sequence[CostModel]) -> str:
     separable = [dataclasses.asdict(dataclasses.replace(model, replicates=None)) for model in models]
     for model in separable:
         del model["replicates"]
-    return json.dumps({"schema": SCHEMA, "formula": FORMULA, "models": separable}, ensure_ascii=False, indent=2) + "\n"
+    return (
+        json.dumps({"schema": MODEL_SCHEMA, "formula": FORMULA, "models": separable}, ensure_ascii=False, indent=2)
+        + "\n"
+    )
 
 
 def fit(
@@ -248,7 +251,7 @@ def _estimates(fitted: StepFit) -> dict[str, FittedParameter]:
 
 
 def estimate_of(value: float, replicates: "Floats") -> FittedParameter:
-    """With its interval: that of the logarithm where all are above 0, so that neither end lies below."""
+    """The parameter with its interval: that of the logarithm where all are above 0, so that neither end lies below."""
     import numpy as np
 
     if value > 0 and (replicates > 0).all():
@@ -267,7 +270,7 @@ def explained(ms: "Floats", fitted: "Floats") -> float | None:
 
 
 def _identify(fitted: StepFit, tokens: "Floats", batch_size: "Floats") -> tuple[str, str | None, set[str]]:
-    """Which estimates the steps determine: status, reason, and the stems of those estimates."""
+    """The estimates that the steps determine: status, reason, and the stems of those estimates."""
     varies = batch_size.min() < batch_size.max()
     request = {"per_request"} if fitted.separable or (varies and fitted.kind != "straight") else set()
     if fitted.kind == "bent":

@@ -23,8 +23,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import counted
-from .fit import CUTOFF, LEAST, LEAST_STEPS, ROUNDS, STRETCHES, pseudo_values, robust_scale
+from ...warehouse.console.numbers import counted, percent
+from .fit import CUTOFF, LEAST_STEPS, LEAST_TIME, ROUNDS, STRETCHES, pseudo_values, robust_scale
 from .model import FLAT, FittedParameter, estimate_of, explained, runs_to_fit
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ LARGEST_INDEX = 30.0  # condition index from which columns count as dependent
 SHARE = 0.5  # of a coefficient's variance, from which it belongs to a dependency
 LARGEST_RATIO = 1e6  # times the median; what took longer counts as this, an outlier all the same
 WORK = {"prefill_tokens": "prefill tokens", "decode_requests": "decoding requests", "kv_tokens": "KV tokens"}
-PARAMETERS = ("floor_ms", "per_prefill_token_us", "per_decode_request_us", "per_kv_token_us")
+COST_PARAMETERS = ("floor_ms", "per_prefill_token_us", "per_decode_request_us", "per_kv_token_us")
 NAMES = ("floor", *WORK.values())
 
 
@@ -97,7 +97,7 @@ class PhaseModel:
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("config", "status", "reason", "steps", "outliers")
         }
-        for name in PARAMETERS:
+        for name in COST_PARAMETERS:
             stem, unit, estimate = name[:-3], name[-3:], getattr(self, name)
             for end, field in (("", "value"), ("_low", "low"), ("_high", "high")):
                 row[stem + end + unit] = estimate and getattr(estimate, field)
@@ -181,7 +181,9 @@ def phase_model_of(config: str, steps: PhaseSteps) -> PhaseModel:
     if dependent:
         sentences.append(f"{' and '.join(dependent)} move together (condition number {indices.max():.3g})")
     told = {
-        name: one for place, (name, one) in enumerate(zip(PARAMETERS, estimates, strict=True)) if place not in reasons
+        name: one
+        for place, (name, one) in enumerate(zip(COST_PARAMETERS, estimates, strict=True))
+        if place not in reasons
     }
     residuals = steps.ms / fitted - 1
     spread = robust_scale(residuals)
@@ -206,7 +208,7 @@ def predicted_ms(curve: "Floats", work: "Floats") -> Any:
 
 
 def refused(steps: PhaseSteps) -> tuple[str, str] | None:
-    """Why these steps cannot be asked by phase: status and reason."""
+    """The status and reason of steps that cannot be asked by phase."""
     n = len(steps.ms)
     if steps.sampled:
         return "sampled", "a sampled capture left steps out. Capture every step with DYN_FPM_MODE=full"
@@ -226,14 +228,14 @@ def _fit(columns: "Floats", ms: "Floats") -> "tuple[Floats, Floats, Floats]":
     unit, size = float(np.median(ms)), columns.max(axis=0)
     x, y = columns / size, np.minimum(ms / unit, LARGEST_RATIO)
     cuts = np.arange(STRETCHES) * len(y) // STRETCHES
-    relative = np.clip(y, LEAST, 1 / LEAST)
+    relative = np.clip(y, LEAST_TIME, 1 / LEAST_TIME)
     best = np.zeros(len(size))
     for _ in range(30):  # least absolute relative errors
         of_step = 1 / np.maximum(np.abs(1 - x @ best / relative), 1e-4) / relative**2
         best = _solve(x.T @ (x * of_step[:, None]), x.T @ (of_step * y))
 
     def products_about(best: "Floats") -> "tuple[Floats, Floats]":
-        fitted = np.maximum(x @ best, LEAST)
+        fitted = np.maximum(x @ best, LEAST_TIME)
         target = fitted * (1 + pseudo_values(y / fitted - 1))
         scaled = x / fitted[:, None]
         products = np.stack([part.T @ part for part in np.split(scaled, cuts[1:])])
@@ -244,7 +246,7 @@ def _fit(columns: "Floats", ms: "Floats") -> "tuple[Floats, Floats, Floats]":
         products, right = products_about(_solve(products.sum(0), right.sum(0)))
     best = _solve(products.sum(0), right.sum(0))
     without = [_solve(products.sum(0) - out, right.sum(0) - gone) for out, gone in zip(products, right, strict=True)]
-    fitted = np.maximum(x @ best, LEAST) * unit
+    fitted = np.maximum(x @ best, LEAST_TIME) * unit
     return np.vstack([best, *without]) * unit / size, products.sum(0), fitted
 
 
@@ -292,6 +294,6 @@ def _untold(steps: PhaseSteps, estimates: Sequence[FittedParameter], used: Any) 
         reach = reach or scale * float(np.ptp(column))
         half = reach * (estimates[place].high - estimates[place].low) / 2
         if half > FLAT * median:
-            yield place, f"the interval of {NAMES[place]} leaves open ±{100 * half / median:.0f} % of a median step"
+            yield place, f"the interval of {NAMES[place]} leaves open ±{percent(half / median, 0)} of a median step"
         elif estimates[place].high < 0:
             yield place, f"the time falls as {NAMES[place]} grow" if place else "the floor is below 0"

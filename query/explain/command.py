@@ -126,7 +126,7 @@ class EnvironmentDifference(Question["list[EnvironmentField]"]):
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[list[EnvironmentField]]":
         """The rows of `environment_differences`, of fields that are the same, too."""
-        from ..comparison.environments import COLUMNS, facts, render, sentence
+        from ..comparison.environments import ENVIRONMENT_COLUMNS, facts, render, sentence
         from ..comparison.sides import find_sides
 
         sides = find_sides(warehouse, self.base, self.candidate, notify=asker.notify)
@@ -134,8 +134,8 @@ class EnvironmentDifference(Question["list[EnvironmentField]"]):
         fields = ((fact.kind, fact.field, fact.base, fact.candidate, fact.same) for fact in found)
         return Reply(
             result=found,
-            columns=lambda: COLUMNS,
-            rows=(dict(zip(COLUMNS, each, strict=True)) for each in fields),
+            columns=lambda: ENVIRONMENT_COLUMNS,
+            rows=(dict(zip(ENVIRONMENT_COLUMNS, each, strict=True)) for each in fields),
             table=lambda: PeopleTable(*render(found, *(side.name for side in sides))),
             sentences=lambda: [sentence(found)],
         )

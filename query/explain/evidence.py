@@ -147,7 +147,7 @@ def phases(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
 
 
 def _places(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceTable]:
-    """Where the samples of a cell lie; of a case without any, its outcomes."""
+    """The places of a cell's samples; of a case without any, its outcomes."""
     if cell.metric is None:
         return [EvidenceTable("outcomes", "kind, status, reason", cell.case)]
     if cell.table == "step_cells":
@@ -250,7 +250,7 @@ def outcome(warehouse: "Warehouse", cell: ExplainedCell) -> EvidenceStep:
 
 
 def files(warehouse: "Warehouse", cell: ExplainedCell) -> list[EvidenceStep]:
-    """Where samples come from: the lines of imported files, and for our own the files of the event log."""
+    """The sources of samples: the lines of imported files, and for our own the files of the event log."""
     found = []
     for place in _places(warehouse, cell):
         imported = answer(

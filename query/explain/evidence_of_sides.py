@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ... import sql
-from ...warehouse.console.numbers import ratio
+from ...warehouse.console.numbers import change_of
 from ..comparison.environments import facts, sentence
 from ..comparison.render import why
 from ..document import TableColumn
@@ -21,18 +21,20 @@ def comparison(
 ) -> list[EvidenceStep]:
     """The comparison of two sides in a cell, the value of every run, and the assumed noise."""
     sql = (
-        "SELECT verdict, ratio, low, high, base_value, candidate_value, difference, evidence, reason FROM"
+        "SELECT verdict, ratio, low, high, unit, better, base_value, candidate_value, difference, evidence, reason FROM"
         f" comparisons({list_literal(base)}, {list_literal(candidate)})"
         f" WHERE {equals('case_id', cell.case_id)} AND {cell.figures}"
     )
-    rows = warehouse.rows(sql)
+    rows = warehouse.dicts(sql)
     if not rows:
         return []
-    ((verdict, value, low, high, before, after, difference, runs, reason),) = rows
+    (row,) = rows
+    verdict, before, after, difference = (
+        row[name] for name in ("verdict", "base_value", "candidate_value", "difference")
+    )
     shown = TableColumn("value", cell.kind).shown
-    better = ", above 1 is better" if verdict else ""
-    compared = "" if value is None else f": {ratio(value, low, high)}{better}"
-    sentences = [f"{verdict or 'no verdict'}{compared}; {'; '.join(why({'reason': reason, 'evidence': runs}))}"]
+    compared = "" if row["ratio"] is None else f": {change_of(row)}"
+    sentences = [f"{verdict or 'no verdict'}{compared}; {'; '.join(why(row))}"]
     if difference is not None:
         sign = "+" if difference > 0 else "−" if difference < 0 else ""
         sentences.append(f"base {shown(before)}, candidate {shown(after)}, difference {sign}{shown(abs(difference))}")
@@ -63,7 +65,7 @@ def comparison_geomeans(
     chosen = "better IS NOT NULL AND _is_warm(phase)"
     chosen += _only("backend", backend) + _only("metric", metric)
     means = (
-        f"WITH headline_rows AS (FROM {compared} WHERE {chosen})"
+        f"WITH headline_rows AS (SELECT *, false AS is_of_same_runs FROM {compared} WHERE {chosen})"
         " SELECT metric, phase, suite, backend, ratio, n, total AS n_total"
         f" FROM ({one_line(sql.view('comparison_means').last_select)}) ORDER BY ALL"
     )

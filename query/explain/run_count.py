@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ...sql.rules import ALPHA, FLOOR
-from ...warehouse.console.numbers import counted, span
+from ...warehouse.console.numbers import counted, exact_percent, percent, span
 from ...warehouse.errors import BenchError, Exit
 from ..axes import BACKEND_LAST, HEADINGS
 from ..filters import build_filter
@@ -27,7 +27,7 @@ Row = Mapping[str, Any]  # of `detectable_effects`, by column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectionGoal:
-    """Which effect is to be detected, and with what power: the arguments of `detectable_effects`."""
+    """The effect to be detected, and the power: the arguments of `detectable_effects`."""
 
     effect: float = FLOOR  # share: a factor of 1.03 either way
     runs: int = 3  # on each side
@@ -87,7 +87,7 @@ def render(found: Sequence[Row], plan: DetectionGoal) -> tuple[list[str], list[l
     """The cases whose noise is known as a table for people; axes nobody set are left out."""
     known = [row for row in found if row["noise"] is not None]
     axes = [axis for axis in LABELS if any(row[axis] is not None for row in known)]
-    runs = f"runs for {percent(plan.effect)}"
+    runs = f"runs for {exact_percent(plan.effect)}"
     columns = [
         *(HEADINGS.get(axis, axis) for axis in axes),
         "seen",
@@ -98,11 +98,15 @@ def render(found: Sequence[Row], plan: DetectionGoal) -> tuple[list[str], list[l
     ]
     return columns, [
         [
-            *(row[axis] for axis in axes), row["runs_seen"], percent(row["noise"]), percent(row["sampling_noise"]),
-            row["runs_needed"], percent(row["detectable"]),
+            *(row[axis] for axis in axes), row["runs_seen"], percent(row["noise"]), _percent(row["sampling_noise"]),
+            row["runs_needed"], _percent(row["detectable"]),
         ]
         for row in known
     ]  # fmt: skip
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else percent(share)
 
 
 def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) -> Iterator[str]:
@@ -118,7 +122,7 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) 
         half, most = _quantiles(rows, "runs_needed")
         several = len(rows) > 1
         share = f" for half of {counted(len(rows), 'case')}, {_runs(most)} for nine of ten" if several else ""
-        yield f"{where}: to see {percent(plan.effect)} ({doubt}) takes {_runs(half)} on each side{share}"
+        yield f"{where}: to see {exact_percent(plan.effect)} ({doubt}) takes {_runs(half)} on each side{share}"
         each = _seconds(rows)
         if each is not None and each >= 0.5 and half < math.inf:
             longest = f", or {span(2 * most * each)}" if half < most < math.inf else ""
@@ -149,13 +153,6 @@ def sentences(found: Sequence[Row], strict: Sequence[Row], plan: DetectionGoal) 
     unknown = Counter(row["config"] for row in found if row["noise"] is None)
     for config, count in unknown.items():
         yield f"left out: {counted(count, 'case')} of {config}, measured by one run only; another run tells their noise"
-
-
-def percent(share: float | None) -> str | None:
-    """A share for people, to two digits: 3 %, 0.45 %, 120 %."""
-    if share is None:
-        return None
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
 
 
 def _usual(rows: list[Row]) -> list[Row]:

@@ -13,7 +13,7 @@ from ...warehouse.files import cannot_write
 from ...warehouse.old_names import today
 from ...warehouse.store import Store
 from ..resolve import resolve_runs
-from .folders import FOLDERS, folder_files
+from .folders import FOLDER_TARGETS, folder_files
 from .runs import Omitted, read_run
 from .targets import TARGETS, text
 
@@ -42,7 +42,12 @@ NO_ROW = ("values of no case", "texts and values that are no number", "judgement
 @click.command(cls=Command)
 @click.argument("names", nargs=-1, metavar="[RUN | CONFIG]...", shell_complete=complete)
 @click.option(
-    "--format", "--as", "target", required=True, type=Choice([*TARGETS, *FOLDERS, *TABLES]), help="What to write."
+    "--format",
+    "--as",
+    "target",
+    required=True,
+    type=Choice([*TARGETS, *FOLDER_TARGETS, *TABLES]),
+    help="What to write.",
 )
 @click.option("--metric", default="latency", show_default=True, help="The metric to write where a tool knows only one.")
 @click.option("--all", "every", is_flag=True, help="All runs that the names mean, not the newest of each.")
@@ -73,7 +78,7 @@ def export(
         runs = list(dict.fromkeys(runs))
         if target in TABLES:
             _write_table(warehouse, runs, target, output, left)
-        elif target in FOLDERS:
+        elif target in FOLDER_TARGETS:
             _write_folder(warehouse, runs, target, output, left)
         else:
             _write_document(warehouse, runs, target, metric, output, left)
@@ -113,7 +118,7 @@ def _write_folder(warehouse: "Warehouse", runs: list[str], target: str, folder: 
         raise BenchError(f"{target} is several files. Name a folder for them: -o FOLDER")
     if len(runs) > 1:
         raise BenchError(f"a folder of {target} is one run, and these are {len(runs)}. Export them one by one.")
-    files = folder_files(warehouse, runs[0], FOLDERS[target], left)
+    files = folder_files(warehouse, runs[0], FOLDER_TARGETS[target], left)
     if not files:
         reasons = "; ".join(left.sentences()) or "no case of a model was measured"
         raise NothingToShow(f"nothing of this can be written as {target}: {reasons}.")

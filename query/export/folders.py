@@ -227,7 +227,7 @@ def _rows(warehouse: "Warehouse", query: str, of: str | None) -> list[dict[str, 
     return list(found.dicts())
 
 
-FOLDERS: dict[str, FolderTarget] = {
+FOLDER_TARGETS: dict[str, FolderTarget] = {
     "torch-compile-csv": FolderTarget("dashboard_results", torch_compile_csv),
     "model-csv": FolderTarget("size_results", model_csv),
 }

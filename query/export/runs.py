@@ -95,7 +95,7 @@ class ExportedRun:
 
     @property
     def began(self) -> datetime:
-        """When it began."""
+        """The time when it began."""
         moment: datetime = self.facts["began_at"]
         return moment.replace(tzinfo=UTC)
 

@@ -11,7 +11,7 @@ import click
 from ...sql.rules import FDR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
-from ...warehouse.console.numbers import amount, counted
+from ...warehouse.console.numbers import amount, counted, percent_change
 from ...warehouse.console.options import notify
 from ...warehouse.store import Store
 from ..axes import AXES, HEADINGS
@@ -26,7 +26,7 @@ from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where,
 from ..recorded_options import options_of
 from ..why.next_question import question_since
 from .regressions import (
-    COLUMNS,
+    FINDING_COLUMNS,
     Limits,
     RegressionRule,
     Row,
@@ -140,7 +140,7 @@ class Regressions(Question[list[Row]]):
     where: Where = None
 
     def prepared(self, store: Store) -> Self:
-        """With --confirm what looks worse is measured again first; then the same runs are judged."""
+        """Measure again first, with --confirm, what looks worse; then the same runs are judged."""
         from ...warehouse.database import Warehouse
 
         if not self.confirm:
@@ -162,7 +162,7 @@ class Regressions(Question[list[Row]]):
         said = list(sentences(warehouse, rows, judged, parts=self.parts))
         return Reply(
             result=rows,
-            columns=lambda: COLUMNS,
+            columns=lambda: FINDING_COLUMNS,
             rows=_with_settling(warehouse, shown),
             table=lambda: PeopleTable(*render(told), shared=[*HEADINGS.values()], spare=SPARE, reason="why"),
             sentences=lambda: said,
@@ -224,7 +224,7 @@ def _with_settling(warehouse: "Warehouse", rows: Sequence[Row]) -> Iterator[Row]
 
 
 def _settled_by(row: Row, repeatable: Collection[str] = ()) -> str:
-    """What settles a verdict, with its command."""
+    """The sentence with the command that settles a verdict."""
     if is_of_one_run(row) and row["run_id"] in repeatable:
         return f"to settle it: bench regressions {row['run_id'][:13]} --confirm"
     config = shlex.quote(row["config"])
@@ -258,12 +258,8 @@ def _before(row: Row) -> str | None:
 
 
 def _change(row: Row) -> str | None:
-    if row["change"] is None:
-        return None
-    text = f"{100 * row['change']:+.1f} %"
-    if "folded" in row:
-        return f"{text} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
-    return text if row["low"] is None else f"{text} (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+    told = percent_change(row["change"], row["low"], row["high"])
+    return told.replace("(95 % ", "(") if told and "folded" in row else told
 
 
 def _since(row: Row) -> str | None:
@@ -305,7 +301,7 @@ def sentences(
     if large := large_and_unsure(rows):
         yield f"{counted(len(large), 'case')} moved by 20 % or more with too little data to be sure (--all lists them)"
     if known := at_known_levels(rows):
-        names = ", ".join(f"{row['name']} {100 * row['change']:+.1f} %" for row in known[:NAMED])
+        names = ", ".join(f"{row['name']} {percent_change(row['change'])}" for row in known[:NAMED])
         more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
         yield f"{counted(len(known), 'case')} at a slower level that earlier runs were at, too: {names}{more} (see --all)"
     failing = worse_cases(rows)

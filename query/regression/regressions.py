@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import sql
 from ...sql.rules import FDR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
+from ...warehouse.console.numbers import percent_change
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
 from ..axes import AXES
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 LARGE = 0.2  # a change that a reader wants to know of, even if it is not certain
-COLUMNS = tuple(sql.view("regression_findings").columns)
+FINDING_COLUMNS = tuple(sql.view("regression_findings").columns)
 UNCHANGED = ("SAME", "UNSURE")
 TOGETHER = (  # what cases that moved together have in common
     "finding", "config", "host", "machine", "suite", "mode", "device", "dtype", "backend", "metric", "phase", "verdict",
@@ -33,7 +34,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionRule:
-    """When a difference counts: arguments of the macro `regression_findings`."""
+    """The rule by which a difference counts: arguments of the macro `regression_findings`."""
 
     last: int = WINDOW  # runs of the baseline, at most
     floor: float | None = None  # None: what the project's settings say of metric and case
@@ -109,8 +110,8 @@ def choose(rows: Sequence[Row], where: Mapping[str, Sequence[str]]) -> list[Row]
         UnknownName: There is no such column, or no row holds a value that was asked for.
     """
     for column, values in where.items():
-        if column not in COLUMNS:
-            raise UnknownName("column", column, COLUMNS, where="regression_findings")
+        if column not in FINDING_COLUMNS:
+            raise UnknownName("column", column, FINDING_COLUMNS, where="regression_findings")
         known = {str(row[column]) for row in rows if row[column] is not None}
         for value in values:
             if value not in known:
@@ -215,7 +216,7 @@ def doubtful_shifts(rows: Iterable[Row]) -> list[Row]:
 
 def shift_text(row: Row) -> str:
     """The shared factor of all cases: `all cases together +5.1 % in latency (unsure)`."""
-    return f"all cases together {100 * row['change']:+.1f} % in {metric(row)} ({row['verdict'].lower()})"
+    return f"all cases together {percent_change(row['change'])} in {metric(row)} ({row['verdict'].lower()})"
 
 
 def is_judged(row: Row) -> bool:
@@ -246,10 +247,16 @@ def exit_code(rows: Iterable[Row], *, strict: bool = False, likely: bool = False
 
 
 def environment_changes(warehouse: "Warehouse", runs: Sequence[str]) -> list[EnvironmentField]:
-    """Differences in machine, software and settings between the judged runs and the run before them."""
+    """Differences in machine, software and settings between the judged runs and the run before them.
+
+    The host's name is none where the class of machine is known: runs are judged within it.
+    """
     before = warehouse.rows(
         "SELECT arg_max(run_id, place) FROM _comparison_sides(NULL, ?::VARCHAR[], 1) WHERE side = 'base' GROUP BY pair",
         [list(runs)],
     )
     found = differences(warehouse, [run_id for (run_id,) in before], runs) if before else []
+    nameless = "SELECT 1 FROM machines WHERE class_id IS NULL AND list_contains(?::VARCHAR[], run_id) LIMIT 1"
+    if found and not warehouse.rows(nameless, [list(runs)]):
+        found = [fact for fact in found if fact.field != "host"]
     return [fact for fact in found if fact.kind in ("machine", "software", "flags", "variables")]

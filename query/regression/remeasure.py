@@ -13,21 +13,7 @@ from ..recorded_options import RecordedOptions, options_of
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-# Column of a case -> option that gives it.
-OPTIONS = {
-    "suite": "--suites", "name": "--models", "backend": "--backends", "mode": "--modes", "batch_size": "--batch-sizes",
-    "sequence_length": "--sequence-lengths", "dtype": "--dtypes", "device": "--devices",
-}  # fmt: skip
-FILES = ("--suites", "--model-config")  # options that say where a file of models is, of which a case has the name alone
-_SIZES = [column for column in OPTIONS if column not in ("name", "backend")]
-_GROUPS = f"""
-SELECT list(DISTINCT case_id ORDER BY case_id) FROM cases
-WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)
-GROUP BY {", ".join(_SIZES)} ORDER BY 1
-"""
-_AXES = f"""
-SELECT DISTINCT {", ".join(OPTIONS)} FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)
-"""
+_OF_CASES = "FROM cases WHERE run_id = ? AND list_contains(?::VARCHAR[], case_id)"
 
 
 def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -> list[str] | str:
@@ -43,8 +29,9 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
         return options
     store = str(warehouse.store.root)
     if options.command == ("pytest",):
-        return ["pytest", "--bench-config", options.config, "--bench-store", store, *options.words("what")]
-    if options.command == ("measure", "models"):
+        others = _without(("--bench-config", "--bench-store"), options.words("what"))
+        return ["pytest", "--bench-config", options.config, "--bench-store", store, *others]
+    if options.axes():
         words = case_options(warehouse, run_id, case_ids, options)
         named = option_words("--config", [options.config])
         return words if isinstance(words, str) else ["bench", *options.command, *words, *named, "--store", store]
@@ -53,18 +40,33 @@ def command_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) ->
     return ["bench", *options.command, *named, *turns, "--store", store, *options.words("what", "how")]
 
 
+def _without(options: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The words but for these options and their values, which stand after = or in the next word."""
+    preceding = ["", *words]
+    return [
+        word
+        for before, word in zip(preceding, words, strict=False)
+        if before not in options and word.split("=")[0] not in options
+    ]
+
+
 def case_options(
     warehouse: "Warehouse", run_id: str, case_ids: Iterable[str], options: RecordedOptions
 ) -> list[str] | str:  # fmt: skip
-    """The options of `measure models` that measure cases of a run as it did; or, as a sentence, why there are none."""
-    rows = warehouse.rows(_AXES, [run_id, [*case_ids]])
+    """The options that measure cases of a run as it did, and no others if they choose cases; or why there are none."""
+    axes = options.axes()
+    if not axes:
+        return options.words("what", "how")
+    rows = warehouse.rows(f"SELECT DISTINCT {', '.join(axes)} {_OF_CASES}", [run_id, [*case_ids]])
     if not rows:
         return f"run {run_id[:13]} announced no such case"
     words = []
-    for index, (column, option) in enumerate(OPTIONS.items()):
+    for index, (column, (option, *_)) in enumerate(axes.items()):
         values = sorted({str(row[index]) for row in rows if row[index] is not None})
-        if column == "suite" and (files := [value for value in values if "." in value]):
-            if not (named := options.words("what", only=FILES)):
+        if column == "suite" and (
+            files := [value for value in values if "." in value]
+        ):  # of which a case has the name alone
+            if not (named := options.words("what", only=axes["suite"])):
                 return f"the models are in a file, {files[0]}, which only the plan file names: {options.line}"
             words += named
         else:
@@ -78,15 +80,18 @@ def commands_for(warehouse: "Warehouse", run_id: str, case_ids: Iterable[str]) -
     whole = command_for(warehouse, run_id, case_ids)
     if isinstance(whole, str):
         return whole
-    if whole[:3] != ["bench", "measure", "models"]:
+    options = options_of(warehouse, run_id)
+    if isinstance(options, str) or not options.axes():
         return [whole]
-    groups = [command_for(warehouse, run_id, group) for (group,) in warehouse.rows(_GROUPS, [run_id, case_ids])]
+    sizes = [column for column in options.axes() if column not in ("name", "backend")]
+    of_sizes = f"SELECT list(DISTINCT case_id ORDER BY case_id) {_OF_CASES} GROUP BY {', '.join(sizes)} ORDER BY 1"
+    groups = [command_for(warehouse, run_id, group) for (group,) in warehouse.rows(of_sizes, [run_id, case_ids])]
     refused = [command for command in groups if isinstance(command, str)]
     return refused[0] if refused else [command for command in groups if not isinstance(command, str)]
 
 
 def obstacle(warehouse: "Warehouse", run_id: str) -> str | None:
-    """Why a run cannot be repeated on this machine, in a sentence; None if machine, software and code are the same."""
+    """The reason for which a run cannot be repeated here, in a sentence; None if machine, software and code are the same."""
     ((host, machine, commit, dirty),) = warehouse.rows(
         "SELECT host, environment_id, git_commit, git_dirty FROM runs WHERE run_id = ? ORDER BY ALL LIMIT 1", [run_id]
     )

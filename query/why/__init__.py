@@ -1,1 +1,1 @@
-"""Why a case is slower: parts that add up to the difference."""
+"""The reasons for which a case is slower: parts that add up to the difference."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Option, Positional, Surface
-from ...warehouse.console.numbers import amount, signed
+from ...warehouse.console.numbers import amount, signed, signed_interval, signed_share
 from ...warehouse.console.options import notify
 from ...warehouse.console.tables import escape
 from ...warehouse.store import Store
 from ..command_services import command_services
 from ..question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
 from ..resolve import WHY
-from .parts import NOTHING, Decomposition, folded, readable, together
+from .parts import NOTHING_DIFFERS, Decomposition, folded, readable
 from .turns import turns_command
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ class Why(Question[Decomposition]):
 
     Parts are the lines of a function that `bench measure function --lines` sampled; the operators of a model, on a GPU its
     kernels, that `bench measure models --profile` timed; with --metric the reasons of graph_breaks and recompiles, the
-    phases of compile_latency, and for a peak of memory the lines that `bench measure memory` traced; the phases of
-    training steps that `bench.steps` recorded; the bins of scheduler steps, what their steps cost apart from how many
-    there are; the cases of a geometric mean; operators and kernels of two traces. Each has its interval; what no part
-    explains is unattributed, and has one, too. CASE is a case, `step` or `geomean`. If left out, it is the steps of a
-    scheduler, the only case, or the mean of all cases.
+    phases of compile_latency, and for a peak of memory the lines that `bench measure memory` traced; the phases of training
+    steps that `bench.steps` recorded; the bins of scheduler steps, what their steps cost apart from how many there are; of
+    requests the queue, the prefill, tokens and stalls; the cases of a geometric mean; operators and kernels of two traces.
+    Each has its interval; what no part explains is unattributed, and has one, too. CASE is a case, `step` or `geomean`. If
+    left out, it is the steps of a scheduler, the only case, or the mean of all cases.
 
     \b
         bench why main my-branch work:score
@@ -69,7 +69,7 @@ class Why(Question[Decomposition]):
         return (self.base, self.candidate)
 
     def prepared(self, store: Store) -> Self:
-        """With --measure both sides are measured again first: the same question of the runs that this makes."""
+        """Measure both sides again first, with --measure: the same question of the runs that this makes."""
         from ...warehouse.database import Warehouse
         from ..comparison.sides import find_sides
         from ..regression.remeasure import measure_again
@@ -108,13 +108,12 @@ def cells(found: Decomposition, *, everything: bool = False) -> Iterator[list[st
     """The rows of HEADINGS: parts, what is unattributed, and the whole."""
     parts = [*found.parts]
     if not everything:
-        parts = [together(parts)] if NOTHING in found.notes and len(parts) > 1 else folded(parts)
+        parts = folded(parts, nothing=NOTHING_DIFFERS in found.notes)
     for part in (*parts, found.unattributed, found.whole):
-        bounds = [signed(end, found.unit) for end in (part.low, part.high) if end is not None]
-        share = f"{round(100 * part.difference / found.whole.difference)} %" if found.whole.difference else "–"
+        share = signed_share(part.difference / found.whole.difference) if found.whole.difference else "–"
         yield [
             escape(readable(part.name)), _shown(part.base, found.unit), _shown(part.candidate, found.unit),
-            signed(part.difference, found.unit), " to ".join(bounds) or "–", share,
+            signed(part.difference, found.unit), signed_interval(part.low, part.high, found.unit), share,
             escape(f"{part.file}:{part.line}{' (changed)' if part.changed else ''}") if part.file else "",
         ]  # fmt: skip
 

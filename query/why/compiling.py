@@ -1,4 +1,4 @@
-"""What a compiler did on two sides: breaks of graphs and recompilations with their reasons, and the phases of compiling."""
+"""The work of a compiler on two sides: breaks of graphs and recompilations with their reasons, and the phases of compiling."""
 
 import math
 import re

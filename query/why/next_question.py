@@ -11,6 +11,8 @@ from ..comparison.compare import CHANGES, Comparison
 from ..comparison.sides import Side, find_sides
 from .compiling import COMPILED
 from .memory import PEAK, is_peak
+from .serving import QUANTILE
+from .stacks import are_folded
 from .why import STEP, how_to_record, is_all_steps, why
 
 if TYPE_CHECKING:
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
 
 FIRST = 3  # rows under a finding
 _RECORDED = "SELECT DISTINCT case_id FROM time_part_sides(?, ?)"
+_SERVED = """
+    SELECT case_id FROM requests WHERE list_contains(?::VARCHAR[], run_id) AND ttft_ms + e2e_ms IS NOT NULL
+    INTERSECT
+    SELECT case_id FROM requests WHERE list_contains(?::VARCHAR[], run_id) AND ttft_ms + e2e_ms IS NOT NULL
+"""
+_NAMED = """
+    SELECT DISTINCT case_id FROM cases
+    WHERE list_contains(?::VARCHAR[], run_id) AND name IS NOT DISTINCT FROM ? AND (?::VARCHAR IS NULL OR backend = ?)
+"""
 _TRACED = """
     SELECT case_id, source FROM peak_parts WHERE list_contains(?::VARCHAR[], run_id)
     INTERSECT
@@ -26,17 +37,35 @@ _TRACED = """
 
 
 def next_question(warehouse: "Warehouse", found: Comparison, *, all_runs: bool) -> list[str]:
-    """The command that takes the first change with recorded parts apart; none where there is no such change."""
+    """The command that takes the first change with recorded parts apart; none where there is no such change.
+
+    Samples of folded stacks are no cases with a better direction: they are taken apart as a whole.
+    """
     changed = [row for row in found.rows if row["verdict"] in CHANGES and row["base_value"] is not None]
     steps = any(map(is_all_steps, found.rows)) and any(row["suite"] == "scheduler" for row in changed)
     if steps:
         asked: CaseQuestion | None = CaseQuestion(STEP)
+    elif not found.rows and are_folded(warehouse, (found.base, found.candidate)):
+        asked = CaseQuestion(None)
     else:
         asked = next(_asked(warehouse, [found.base.runs, found.candidate.runs], changed), None)
     if asked is None:
         return []
-    words = ["bench", "why", found.base.name, found.candidate.name, *asked.words, *(["--all-runs"] if all_runs else [])]
-    return [f"why: {shlex.join(words)}"]
+    return [_call((found.base, found.candidate), asked, all_runs=all_runs)]
+
+
+def next_question_of_served(
+    warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Mapping[str, Any]], *, all_runs: bool
+) -> list[str]:
+    """The command that takes the first changed quantile of the time of requests apart; none where there is none."""
+    changed = [row for row in rows if row["verdict"] in CHANGES and row["metric"].startswith("e2e_p")]
+    asked = next(_asked(warehouse, [side.runs for side in sides], changed), None)
+    return [] if asked is None else [_call(sides, asked, all_runs=all_runs)]
+
+
+def _call(sides: Sequence[Side], asked: "CaseQuestion", *, all_runs: bool) -> str:
+    words = ["bench", "why", *(side.name for side in sides), *asked.words, *(["--all-runs"] if all_runs else [])]
+    return f"why: {shlex.join(words)}"
 
 
 def question_since(
@@ -55,7 +84,7 @@ def question_since(
         if answered:
             yield f"why is not recorded on both sides: {how_to_record(row['suite'])}"
         return
-    yield f"why: {shlex.join(['bench', 'why', *(side.name for side in sides), *asked.words])}"
+    yield _call(sides, asked, all_runs=False)
     if answered:
         yield from first_rows(warehouse, sides, asked)
 
@@ -76,7 +105,7 @@ def first_rows(warehouse: "Warehouse", sides: tuple[Side, Side], asked: "CaseQue
 
 @dataclass(frozen=True, slots=True)
 class CaseQuestion:
-    """What to take apart: a case, its metric if that is not the time, and its backend if it has several."""
+    """A case to take apart, with its metric if that is not the time, and its backend if it has several."""
 
     name: str | None
     metric: str | None = None
@@ -84,7 +113,7 @@ class CaseQuestion:
 
     @property
     def words(self) -> list[str]:
-        """As words of the command."""
+        """The options as words of the command."""
         named = {"--metric": self.metric, "--backend": self.backend}
         return [*filter(None, [self.name]), *(word for pair in named.items() if pair[1] for word in pair if word)]
 
@@ -93,15 +122,30 @@ def _asked(
     warehouse: "Warehouse", sides: Sequence[Sequence[str]], changed: Sequence[Mapping[str, Any]]
 ) -> Iterator[CaseQuestion]:
     """The case, and what of it to take apart: times first, then counts of the compiler, then peaks of memory."""
-    times = [row for row in changed if row["metric"] == "latency"]
-    recorded = {case_id for (case_id,) in warehouse.rows(_RECORDED, [*map(list, sides)])} if times else set()
+    times = [row for row in changed if row["metric"] == "latency" or QUANTILE.fullmatch(row["metric"])]
+    runs = [*map(list, sides)]
+    recorded = (
+        {case_id for query in (_RECORDED, _SERVED) for (case_id,) in warehouse.rows(query, runs)} if times else set()
+    )
     backends = {row["backend"] for row in changed}
     for row in [*times, *(row for row in changed if row["metric"] in COMPILED)]:
-        if row["metric"] in COMPILED or row["suite"] == "script" or row["case_id"] in recorded:
+        if row["metric"] in COMPILED or row["case_id"] in recorded or row.get("suite") == "script":
             metric = None if row["metric"] == "latency" else row["metric"]
-            yield CaseQuestion(row["name"], metric, row["backend"] if len(backends) > 1 else None)
+            yield _question(warehouse, sides, row, metric, row["backend"] if len(backends) > 1 else None)
     peaks = [row for row in changed if is_peak(row)]
     traced = set(warehouse.rows(_TRACED, [*map(list, sides)])) if peaks else set()
     for row in peaks:
         if (row["case_id"], row["metric"].removesuffix(PEAK)) in traced:
-            yield CaseQuestion(row["name"], row["metric"], row["backend"] if len(backends) > 1 else None)
+            yield _question(warehouse, sides, row, row["metric"], row["backend"] if len(backends) > 1 else None)
+
+
+def _question(
+    warehouse: "Warehouse",
+    sides: Sequence[Sequence[str]],
+    row: Mapping[str, Any],
+    metric: str | None,
+    backend: str | None,
+) -> CaseQuestion:
+    """A case by its name, or by its id where the sides have several of that name."""
+    named = warehouse.rows(_NAMED, [[run for side in sides for run in side], row["name"], backend, backend])
+    return CaseQuestion(row["case_id"] if len(named) > 1 else row["name"], metric, backend)

@@ -11,7 +11,7 @@ MOST_ROWS = 50  # of parts without an interval
 LONGEST_NAME = 90  # that a table shows
 _NAMESPACES = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::")
 _ARGUMENTS = re.compile(r"(?<=>)\(.*")  # of a template
-NOTHING = "nothing differs beyond noise"  # a note
+NOTHING_DIFFERS = "nothing differs beyond noise"  # a note
 _NORMAL = NormalDist()
 OTHER = "other"  # how a row of folded parts begins
 
@@ -21,7 +21,8 @@ class DifferencePart:
     """One part of a difference, all in the unit of the case; `base` and `candidate` are None where the part has no such value.
 
     `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known. `changed` is whether its line
-    differs between the commits of both sides; None where that is not known.
+    differs between the commits of both sides; None where that is not known. A case that only one side has is `one_sided`: it adds
+    nothing to a mean, and is a row of its own.
     """
 
     name: str
@@ -33,6 +34,7 @@ class DifferencePart:
     file: str = ""
     line: int = 0
     changed: bool | None = None
+    one_sided: bool = False
 
     @property
     def is_beyond_noise(self) -> bool:
@@ -59,7 +61,7 @@ class Decomposition:
     notes: Sequence[str] = field(default_factory=tuple)
 
     def document(self) -> dict[str, Any]:
-        """As plain values, for programs."""
+        """The decomposition as plain values, for programs."""
         return {
             "case": self.whole.name, "unit": self.unit, "base": self.whole.base, "candidate": self.whole.candidate,
             "difference": self.whole.difference, "low": self.whole.low, "high": self.whole.high,
@@ -111,7 +113,7 @@ def decomposed(
     ordered = sorted(parts, key=lambda part: (new_first and part.base != 0, -abs(part.difference), part.name))
     left = whole.difference - math.fsum(part.difference for part in ordered)
     unattributed = DifferencePart("unattributed", None, None, left, *ends(left, error))
-    said = [] if _differs(whole, [*ordered, unattributed]) else [NOTHING]
+    said = [] if _differs(whole, [*ordered, unattributed]) else [NOTHING_DIFFERS]
     return Decomposition(unit, whole, ordered, unattributed, [*said, *notes])
 
 
@@ -131,17 +133,22 @@ def _is_far(part: DifferencePart, factor: float) -> bool:
     return abs(part.difference) > factor * towards_0
 
 
-def folded(parts: Sequence[DifferencePart]) -> list[DifferencePart]:
-    """The parts beyond noise, and one row for all others; where no interval is known, the largest instead."""
-    if all(part.low is None for part in parts):
+def folded(parts: Sequence[DifferencePart], *, nothing: bool = False) -> list[DifferencePart]:
+    """The parts beyond noise, and one row for all others; where no interval is known, the largest instead.
+
+    With `nothing`, where nothing differs, all are one row. What only one side has is a row of its own.
+    """
+    if nothing:
+        shown, others = [], [*parts]
+    elif all(part.low is None for part in parts):
         shown = [part for part in parts[:MOST_ROWS] if part.difference]
         others = [*parts[len(shown) :]]
     else:
         shown = [part for part in parts if part.is_beyond_noise]
         others = [part for part in parts if not part.is_beyond_noise]
-    if len(others) < 2:
-        return list(parts)
-    return [*shown, together(others)]
+    alone = [part for part in others if part.one_sided]
+    others = [part for part in others if not part.one_sided]
+    return [*shown, *([together(others)] if len(others) > 1 else others), *alone]
 
 
 def together(others: Sequence[DifferencePart]) -> DifferencePart:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.errors import NothingToShow
 from ..comparison.sides import Side
 from .parts import readable
+from .stacks import STACKS, are_folded
 from .traces import OWNERS, are_traces, doubts
 from .why import why
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 Sides = tuple[Side, Side]
 Values = tuple[float, float]  # of base and candidate
-_FOLDED = "folded-stacks"
-_STACKS = "SELECT name, samples FROM _stacks(?) ORDER BY name, run_id"
-_SOURCES = "SELECT DISTINCT source FROM runs WHERE list_contains(?::VARCHAR[], run_id)"
 _REJECTED = "SELECT count(*) FROM rejects WHERE list_contains(?::VARCHAR[], run_id)"
 _SPANS = """
     SELECT run_id, lane, device, name, start, start + ns
@@ -30,6 +28,7 @@ _SPANS = """
 """
 _FETCHED = 50_000  # spans at a time
 UNATTRIBUTED = "unattributed"
+WHAT = {"ns": "time", "bytes": "memory"}  # by unit
 
 
 @dataclass(slots=True)
@@ -66,7 +65,7 @@ class PathNode:
 
     @property
     def own(self) -> Values:
-        """What the path takes on both sides without what it calls."""
+        """The time of the path itself on both sides, without its callees."""
         called = [math.fsum(map(operator.attrgetter(side), self.callees.values())) for side in ("base", "candidate")]
         return self.base - called[0], self.candidate - called[1]
 
@@ -106,15 +105,10 @@ def call_paths(
     return found
 
 
-def are_folded(warehouse: "Warehouse", sides: Sides) -> bool:
-    """True if every run of both sides is a file of folded stacks."""
-    return warehouse.rows(_SOURCES, [[run for side in sides for run in side.runs]]) == [(_FOLDED,)]
-
-
 def _of_stacks(warehouse: "Warehouse", sides: Sides) -> CallPaths:
     root = PathNode("all")
     for at, side in enumerate(sides):
-        for stack, samples in warehouse.rows(_STACKS, [list(side.runs)]):
+        for stack, samples, _ in warehouse.rows(STACKS, [list(side.runs)]):
             taken = samples / len(side.runs)
             root.add(stack.split(";"), *((taken, 0.0) if at == 0 else (0.0, taken)))
     return CallPaths(root, "count", "samples", [*_unread(warehouse, sides)])
@@ -191,4 +185,4 @@ def _of_parts(warehouse: "Warehouse", sides: Sides, case: str | None, backend: s
         raise NothingToShow(
             f"the parts of {readable(found.whole.name)} are differences only. Draw them with: bench viz why"
         )
-    return CallPaths(root, found.unit, "time", found.notes)
+    return CallPaths(root, found.unit, WHAT.get(found.unit, found.unit), found.notes)

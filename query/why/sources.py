@@ -1,4 +1,4 @@
-"""Where parts come from: lines of source, operators and kernels, phases and bins of steps, cases of a geometric mean."""
+"""The sources of parts: lines of source, operators and kernels, phases and bins of steps, cases of a geometric mean."""
 
 import json
 import math
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...warehouse.console.numbers import amount, counted, percent
 from ..comparison.render import value_text
 from ..comparison.sides import Side
 from .parts import Decomposition, DifferencePart, decomposed, ends, part_of
@@ -19,6 +20,7 @@ Sides = tuple[Side, Side]
 Pair = tuple[float, float]  # of base and candidate
 
 IDLE = "idle: no kernel ran"
+ONE_SIDED = ("ADDED", "REMOVED", "BROKEN", "FIXED")  # verdicts of cases without a ratio
 _PARTS = "FROM time_part_sides(?, ?) WHERE case_id = ?"
 _HOW = {
     "line": "lines: shares of a profile taken in processes of their own, × the time measured without it",
@@ -73,7 +75,10 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
             part = replace(part, low=part.difference - errors[0], high=part.difference + errors[1])
         parts.append(_bounded(part, each))
     note = _HOW[kind]
-    if base.slowdown and candidate.slowdown:
+    if base.slowdown and candidate.slowdown and kind == "line":
+        slowed = [percent(side.slowdown - 1, 1, sign=True) for side in (base, candidate) if side.slowdown]
+        note += f"; sampling changed the time of a call there by {' and '.join(slowed)}"
+    elif base.slowdown and candidate.slowdown:
         scales = 1 / base.slowdown, 1 / candidate.slowdown
         note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
     return decomposed(row["unit"], whole, parts, error=outside, notes=[note])
@@ -105,7 +110,7 @@ class _SideProfile:
 
 
 def _time_errors(row: Row, times: Pair, spent: Pair, compared: Row, slowed: float) -> Pair | None:
-    """How far the interval of a part reaches down and up: for its shares, the profiler, and the times that they are scaled to.
+    """The reach of a part's interval, down and up: of its shares, the profiler, and the times that they are scaled to.
 
     A time is off by a factor: what only one side does takes no time below 0, however little is known of that time.
     """
@@ -168,8 +173,9 @@ def _phases(warehouse: "Warehouse", side: Side, case_id: str) -> dict[str, tuple
 
 
 def _means_note(means: Sequence[float], over: str) -> str:
+    base, candidate = (amount(ms * 1e6, "ns") for ms in means)
     return (
-        f"the parts add up to the means of all steps, {means[0]:.3f} and {means[1]:.3f} ms; the case is the median"
+        f"the parts add up to the means of all steps, {base} and {candidate}; the case is the median"
         f" {over}, and what tells these apart is unattributed"
     )
 
@@ -225,7 +231,7 @@ def _root(*errors: float | None) -> float:
 def by_case(rows: Sequence[Row]) -> Decomposition | None:
     """The geometric mean of the ratios of cases: what each adds to its logarithm, in percent.
 
-    Cases on one side only have no ratio, and are told.
+    Cases on one side only have no ratio: they are rows of their own, which add nothing.
     """
     compared = [row for row in rows if row["ratio"] and row["ratio"] > 0]
     if len(compared) < 2:
@@ -241,10 +247,12 @@ def by_case(rows: Sequence[Row]) -> Decomposition | None:
     error = math.sqrt(math.fsum(width * width for width in errors)) if len(errors) == count else None
     whole = DifferencePart(f"geometric mean of {count} cases", None, None, total, *ends(total, error))
     notes = [f"{math.exp(total / 100):.3f}x in all; each case adds ln(ratio) / {count}, in percent; above 0 is better"]
-    if gone := [row for row in rows if row["verdict"] in ("ADDED", "REMOVED", "BROKEN", "FIXED")]:
-        notes.append(
-            "on one side only, in no mean: " + ", ".join(f"{label(row)} ({row['verdict']})" for row in gone[:20])
-        )
+    gone = [row for row in rows if row["verdict"] in ONE_SIDED]
+    parts += [
+        DifferencePart(f"{label(row)} ({row['verdict']})", None, None, 0.0, None, None, one_sided=True) for row in gone
+    ]
+    if gone:
+        notes.append(f"{counted(len(gone), 'case')} on one side only: in no mean, so that what they add is 0")
     return decomposed("%", whole, parts, error=0.0, notes=notes)
 
 

@@ -1,5 +1,6 @@
 """Traces of two sides: operators and kernels by their time, instead of a case for each shape and grid."""
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _REJECTED = "SELECT run_id, count(*) FROM rejects WHERE list_contains(?::VARCHAR
 _GPUS = (
     "SELECT DISTINCT gpus FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
 )
+_ABOUT = "SELECT extra FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
 OWNERS = {True: "GPU", False: "host"}
 
 
@@ -80,7 +82,7 @@ def why_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decompositio
 
 
 def name_of(row: Row) -> str:
-    """What a part is called: copies, fills and gaps say what they are."""
+    """The name of a part; copies, fills and gaps have names of their own."""
     return str(row["name"] if row["kind"] in ("kernel", "cpu_op") else f"{row['kind']}: {row['name']}")
 
 
@@ -117,7 +119,7 @@ def _rest(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]) -> Iterator[str]:
-    """What the traces lack, and in what else than time they differ."""
+    """Gaps in the traces, and differences other than time."""
     kernels = [any(row["device"] and row[f"{side}_calls"] for row in rows) for side in ("base", "candidate")]
     if kernels[0] != kernels[1]:
         without = sides[kernels.index(False)].name
@@ -129,3 +131,13 @@ def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]
     if all(gpus) and gpus[0] != gpus[1]:
         names = [" and ".join(sorted({name for each in found for name in each})) or "none" for found in gpus]
         yield f"the traces are of different GPUs: {escape(names[0])}; {escape(names[1])}"
+    one, other = (_versions(warehouse, side) for side in sides)
+    if differing := [name for name in sorted(one.keys() & other.keys()) if one[name] != other[name]]:
+        listed = ", ".join(f"{name} {one[name]} and {other[name]}" for name in differing)
+        yield f"the traces are of different software, whose kernels may have other names: {escape(listed)}"
+
+
+def _versions(warehouse: "Warehouse", side: Side) -> dict[str, Any]:
+    """The versions that the traces of a side tell, such as that of CUDA."""
+    found = [json.loads(extra) for (extra,) in warehouse.rows(_ABOUT, [list(side.runs)]) if extra]
+    return {name.replace("_", " "): value for each in found for name, value in each.items() if name.endswith("version")}

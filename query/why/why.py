@@ -11,7 +11,9 @@ from ..resolve import SHORTEST_PREFIX
 from .compiling import COUNTED, by_compile_phase, by_reason, counts_of_all_calls
 from .memory import by_peak, is_peak
 from .parts import Decomposition
+from .serving import QUANTILE, by_request, quantile_rows
 from .sources import SOURCES, by_case, label
+from .stacks import are_folded, why_stacks
 from .traces import are_traces, why_traces
 
 if TYPE_CHECKING:
@@ -19,10 +21,14 @@ if TYPE_CHECKING:
 
 STEP = "step"
 HOW = {
+    "command": "py-spy record -f raw -o a.folded -- COMMAND records where one of Python spends its time, perf and stackcollapse"
+    " where others do; then: bench why a.folded b.folded",
     "function": "bench measure function … --lines records at which lines a call spends its time; of two commits:"
     " bench why … --measure",
     "scheduler": "its steps say no tokens",
     "script": "bench.steps and bench.step record its phases where torch computes them",
+    "serving": "bench in vLLM records the queue and prefill of each request (docs/serving.md), clients the gaps between tokens:"
+    " vllm bench serve --save-detailed",
 }
 FOR_MODELS = (
     "bench measure models … --profile records where a step spends its time; of two commits: bench why … --measure"
@@ -52,11 +58,17 @@ def why(
         BenchError: Several cases answer to the name.
         NothingToShow: No parts of it are recorded on both sides.
     """
-    if name is None and metric is None and are_traces(warehouse, sides):
-        return why_traces(warehouse, sides)
+    if name is None and metric is None:
+        if are_traces(warehouse, sides):
+            return why_traces(warehouse, sides)
+        if are_folded(warehouse, sides):
+            return why_stacks(warehouse, sides)
     where = {"metric": [metric]} if metric else {}
-    found = compared_rows(warehouse, *sides, where=where)
-    compared = counts_of_all_calls([*found.usual, *found.unusual]) if metric in COUNTED else found.usual
+    if metric and QUANTILE.fullmatch(metric):
+        compared = quantile_rows(warehouse, sides, metric)
+    else:
+        found = compared_rows(warehouse, *sides, where=where)
+        compared = counts_of_all_calls([*found.usual, *found.unusual]) if metric in COUNTED else found.usual
     rows = compared if metric else [row for row in compared if _is_time(row)] or [*filter(is_peak, compared)]
     whole = [row for row in rows if row["base_value"] is not None and row["candidate_value"] is not None]
     if not whole:
@@ -70,14 +82,14 @@ def why(
         if parts is None:
             raise NothingToShow(f"a mean takes two cases that both sides measured. Name one case: {label(whole[0])}")
         return parts
-    for source in (*SOURCES, by_reason, by_compile_phase, by_peak):
+    for source in (*SOURCES, by_request, by_reason, by_compile_phase, by_peak):
         if (parts := source(warehouse, sides, chosen)) is not None:
             return parts
     raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how_to_record(chosen['suite'])}")
 
 
 def how_to_record(suite: str) -> str:
-    """What records the parts of a case."""
+    """The command that records the parts of a case."""
     return HOW.get(suite, FOR_MODELS)
 
 

@@ -3,7 +3,8 @@
 -- changed. Python computes it when a query names it; Spark does not have it. docs/history.md says how.
 --
 -- config         VARCHAR    Config of the series.
--- machine        VARCHAR    Class of machine of the series (see `machines`); NULL unknown.
+-- machine        VARCHAR    Class of machine of the series (see `machines`); where unknown, the word host and the host, if it has 9 rounds;
+--                           else NULL.
 -- axes: case without work_hash, value
 -- kind           VARCHAR    step; drift: a change over several runs; excursion: ten runs or fewer apart from the level around
 --                           them; two levels: the series alternates.

@@ -33,7 +33,7 @@ def test_runs_come_newest_first(bench: Bench) -> None:
     assert [(row["run_id"], row["config"], row["status"]) for row in found] == [
         ("bbbb-1", "fuse", "ok"), ("aaaa-2", "main", "ok"), ("aaaa-1", "main", "ok"),
     ]  # fmt: skip
-    assert {(row["cases"], row["failed"], row["samples"], row["steps"]) for row in found} == {("4", "1", "40", "25")}
+    assert {(row["cases"], row["failed"], row["samples"], row["steps"]) for row in found} == {("6", "1", "40", "25")}
     assert len(rows(bench("runs", "--limit", "1", "--format", "csv").output)) == 1
 
 
@@ -53,11 +53,11 @@ def test_runs_of_one_second_come_newest_first_in_every_format(bench: Bench, tmp_
 
 
 def test_configs_sum_up_their_runs(bench: Bench) -> None:
-    """Two runs of main make 8 cases."""
+    """Two runs of main make 12 cases, of which scheduler steps are four."""
     found = rows(bench("configs", "--format", "csv").output)
 
     assert [(row["config"], row["runs"], row["cases"], row["last_run"]) for row in found] == [
-        ("fuse", "1", "4", "bbbb-1"), ("main", "2", "8", "aaaa-2"),
+        ("fuse", "1", "6", "bbbb-1"), ("main", "2", "12", "aaaa-2"),
     ]  # fmt: skip
 
 

@@ -2,13 +2,15 @@
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.ingest.command import ingest_in_place
 from bench.query.comparison.compare import compare, exit_code
-from bench.query.comparison.render import document, machines, render, sentences, shown, verdict
+from bench.query.comparison.pull_request import document
+from bench.query.comparison.render import machines, render, sentences, shown, verdict
 from bench.query.comparison.sides import Side, find_sides, sides_in_place
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, Exit, UnknownName
@@ -274,11 +276,15 @@ def test_a_name_that_is_a_path_too_is_a_name(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    """With what `bench ingest` says about it."""
+    """With what `bench ingest` says about it, whichever side it is; the others are not read again to find it."""
     (tmp_path / "empty").mkdir()
+    sides = [str(profile(tmp_path / "a", 1)), str(tmp_path / "empty")]
 
-    with pytest.raises(BenchError, match="could not be read"):
-        found_in_place(Store.find(tmp_path / "store"), str(tmp_path / "empty"), str(profile(tmp_path / "a", 1)))
+    for order in (sides, sides[::-1]):
+        with pytest.raises(
+            BenchError, match=rf"^{re.escape(sides[1])} could not be read: the folder .* holds no files"
+        ):
+            found_in_place(Store.find(tmp_path / "store"), *order)
 
 
 def mixed() -> Any:
@@ -354,9 +360,44 @@ def test_what_is_assumed_of_all_rows_is_said_once(warehouse: Builder) -> None:
     assert {row[-1] for row in render(found, shown(found))[1]} == {""}
     said = [*sentences(found)]
     assert f"all intervals: {assumed}; one run each" in said
-    assert [line for line in said if line.startswith("not shown: 2 UNSURE")] == [
-        "not shown: 2 UNSURE (2: assumes that sessions differ as public nightly runs do, … % within … %); --all shows them"
-    ]
+    assert "not shown: 2 UNSURE; --all shows them" in said
+
+
+def test_what_is_assumed_of_one_metric_is_not_said_of_all(warehouse: Builder) -> None:
+    """Two latencies share it; a speedup, which has one row, is assumed to differ by more."""
+    for name, factor in (("a", 1.0), ("b", 1.3)):
+        warehouse.add(run(name))
+        for number, kinds in enumerate((("latency", "speed"), ("latency",))):
+            it = case(f"m{number}", name, suite="s")
+            numbers = (
+                metric(it, kind, 1000 * factor, unit="ratio" if kind == "speed" else "ns", better="lower")
+                for kind in kinds
+            )
+            warehouse.add(it, outcome(it), *numbers)
+    said = [*sentences(compare(warehouse, Side("a", ("a",)), Side("b", ("b",))))]
+
+    assert "latency: assumes that sessions differ as public nightly runs do, 95 % within 7.8 %" in said
+    assert "all intervals: one run each" in said
+
+
+def test_what_is_assumed_of_a_metric_is_said_once(warehouse: Builder) -> None:
+    """Of two metrics of two cases a line each, and of a third, which one case has, below its row."""
+    for name, factor in (("a", 1.0), ("b", 1.3)):
+        warehouse.add(run(name))
+        for number, kinds in enumerate((("latency", "compile_latency", "speed"), ("latency", "compile_latency"))):
+            it = case(f"m{number}", name, suite="s")
+            units = {"speed": "ratio"}
+            numbers = (metric(it, kind, factor * 1000, unit=units.get(kind, "ns"), better="lower") for kind in kinds)
+            warehouse.add(it, outcome(it), *numbers)
+    found = compare(warehouse, Side("a", ("a",)), Side("b", ("b",)))
+    assumed = "assumes that sessions differ as public nightly runs do, 95 % within {} %"
+
+    rows = shown(found)
+    assert {(row["metric"], line[-1]) for row, line in zip(rows, render(found, rows)[1], strict=True)} == {
+        ("latency", ""), ("compile_latency", ""), ("speed", assumed.format("9.2"))
+    }  # fmt: skip
+    said = [*sentences(found)]
+    assert f"latency: {assumed.format('7.8')}" in said and f"compile_latency: {assumed.format('25.0')}" in said
 
 
 @pytest.mark.parametrize(
@@ -375,6 +416,43 @@ def test_other_machines_are_named_first(warehouse: Builder, across: bool, said: 
     found = compare(warehouse, Side("a", ("a",)), Side("b", ("b",)), across=across)
 
     assert [*machines(found)] == [f"another machine: EPYC → Xeon; {said}"]
+
+
+UNKNOWN = "other hosts, and no processor is known: h1 → h2; "
+SHARED = "share 2.000x slower in latency; cases are judged by what is beyond it (--across-machines compares them as they stand)"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "cases", "moved", "said", "verdicts"),
+    [
+        ((None, None), 3, 3, f"{UNKNOWN}all 3 cases {SHARED}", {"UNSURE"}),
+        (
+            (None, None), 3, 2,
+            f"{UNKNOWN}no metric has 3 cases that all moved one way by more than 5 %, so they are judged as they stand",
+            {"SLOWER", "UNSURE"},
+        ),
+        ((None, "Xeon"), 21, 21, f"{UNKNOWN}all 21 cases {SHARED}", {"UNSURE"}),
+        (("EPYC", "Xeon"), 21, 21, f"another machine: EPYC → Xeon; all 21 cases {SHARED}", {"UNSURE"}),
+    ],
+    ids=["unknown", "a case stayed", "many cases", "known"],
+)  # fmt: skip
+def test_what_all_cases_share_on_another_machine_is_no_change(
+    warehouse: Builder, cpus: tuple[str | None, ...], cases: int, moved: int, said: str, verdicts: set[str]
+) -> None:
+    """Another host of an unknown processor counts as one, if all cases moved one way; regressions ends with the same code."""
+    for side, (name, cpu) in enumerate(zip("ab", cpus, strict=True), 1):
+        warehouse.add(Environment(environment_id=name, cpu=cpu), run(name, environment_id=name, host=f"h{side}"))
+        for number in range(cases):
+            it = case(f"m{number}", name, suite="s")
+            factor = side if number < moved else 1
+            warehouse.add(
+                it, *(timing(it, factor * (1000 + block), process=block // 2, block=block) for block in range(8))
+            )
+    found = compare(warehouse, Side("a", ("a",)), Side("b", ("b",)))
+
+    assert [*machines(found)] == [said]
+    assert {row["verdict"] for row in (*found.rows, *found.shifts)} == verdicts
+    assert exit_code(found) == (Exit.TOO_LITTLE if verdicts == {"UNSURE"} else Exit.FAILED)
 
 
 def test_sentences_tell_what_a_table_cannot() -> None:
@@ -470,6 +548,21 @@ def test_a_document_does_not_call_ignorance_good() -> None:
         "✅ **b: latency is the same within 3 %, 1.000x (95 % 0.992–1.008)**"
         in document(compare(same, A, B), command="bench compare a b").markdown()
     )
+
+
+def test_the_counts_of_the_first_sentence_add_up() -> None:
+    """New cases, those that work again, and those that failed before and are gone now are comparisons, too."""
+    found = compare(
+        built(
+            *RUNS, *measured("a", 1), *measured("b", 1), *measured("b", 1, "new"), *measured("b", 1, "mended"),
+            *(
+                event for run_id in ("a0", "a1", "a2") for name in ("mended", "gone")
+                for it in [case(name, run=run_id, suite="s", backend="eager")] for event in (it, outcome(it, "fail_to_run"))
+            ),
+        ), A, B,
+    )  # fmt: skip
+
+    assert verdict(found) == "1 working again, 1 new of 4 comparisons; 1 the same, 0 unsure, 1 that had failed before"
 
 
 def test_rows_are_chosen_by_any_column() -> None:

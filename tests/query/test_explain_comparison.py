@@ -54,7 +54,7 @@ def test_the_comparison_is_taken_apart(sides: Any) -> None:
         "m inductor", "base run fast-2, config fast, 1970-01-01 00:00, commit fastfastf, vm, and 2 more",
         "candidate run slow-1, config slow, 1970-01-01 00:00, commit slowslows, vm, and 1 more",
     ]  # fmt: skip
-    assert re.match(r"SLOWER: 0\.50x \(95 % 0\.4\d+–0\.5\d*\), above 1 is better; ", verdict.sentences[0])
+    assert re.match(r"SLOWER: 2\.0\d*x slower \(95 % 1\.9\d*–2\.\d+\); ", verdict.sentences[0])
     assert "; 3 against 2 runs, confirmed; " in verdict.sentences[0]
     assert verdict.sentences[1] == "base 1 µs, candidate 2.01 µs, difference +1.01 µs"
     assert [(row[0], row[1], row[5]) for row in runs.rows] == [

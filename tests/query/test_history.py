@@ -1,12 +1,17 @@
 """History: what becomes of series of runs, with their gaps, and how many false alarms are let pass."""
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.change.history import Series, SeriesRun, choose, false_discovery_rates, find, read, values
+from bench.query.change.history import false_discovery_rates, find
+from bench.query.change.render import sentences
+from bench.query.change.series import Series, SeriesRun, choose, read, values
+from bench.query.regression.regressions import environment_changes
 from bench.warehouse.errors import UnknownName
+from bench.warehouse.events import Environment
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -53,8 +58,10 @@ def series(numbers: list[float | None], **labels: Any) -> Series:
     )  # fmt: skip
     given = {**dict.fromkeys(names), **known, **labels}
     start = datetime.datetime(2026, 1, 1)
-    days = [SeriesRun(f"r{day}", start + datetime.timedelta(day), f"c{day}", "h", "e") for day in range(len(numbers))]
-    return Series({name: given[name] for name in order}, days, numbers)
+    days = [
+        SeriesRun(f"r{day}", start + datetime.timedelta(day), f"c{day}", "h", "e", day) for day in range(len(numbers))
+    ]
+    return Series({name: given[name] for name in order}, days, np.array(numbers, dtype=np.float64))
 
 
 def found(warehouse: Builder, **rules: Any) -> list[dict[str, Any]]:
@@ -83,6 +90,98 @@ def test_a_run_in_which_everything_failed_is_a_gap() -> None:
 
     assert [list(one.values) for one in read(warehouse)] == [[1e6, 1e6, None]]
     assert list(values(warehouse).rows)[-1][-1] == "timeout"
+
+
+def shards(*nights: str, hosts: Sequence[str | None] = (), **known: Any) -> Builder:
+    """Two files a night, one with m and one with other; of each letter a processor, B half as fast, 10 % slower from night 12."""
+    builder = Builder()
+    for cpu in set(nights):
+        builder.add(Environment(environment_id=cpu, **(known or {"cpu": f"Xeon {cpu}"})))
+    for night, cpu in enumerate(nights):
+        for shard, name in enumerate(("m", "other")):
+            run_id, slow = f"night-{night:02}-{shard}", (2 if cpu == "B" else 1) * (1.1 if night >= 12 else 1)
+            one = case(name, run_id)
+            about = {
+                "host": hosts[night] if hosts else f"runner-{night}",
+                "environment_id": cpu,
+                "git_commit": f"c{night}",
+            }
+            builder.add(
+                run(run_id, "main", "hyperfine", started_at=night * DAY + shard * 60_000_000, git_dirty=False, **about),
+                one,
+            )
+            builder.add(outcome(one), timing(one, round(1e6 * slow * QUIET[night % 10])))
+    return builder
+
+
+def test_the_other_shards_of_a_night_are_no_gaps() -> None:
+    """A round has the number or lacks it; its files that hold other cases are no runs without it."""
+    warehouse = shards(*"ABAB")
+    choose(warehouse, {"name": ["other"]})
+
+    assert [[run.run_id for run in one.runs] for one in read(warehouse)] == [
+        ["night-00-1", "night-02-1"], ["night-01-1", "night-03-1"],
+    ]  # fmt: skip
+    assert [one.values.count(None) for one in read(warehouse)] == [0, 0]
+
+
+def test_a_night_without_the_case_is_one_gap_whose_file_tried_it() -> None:
+    """Of the files of a round the one that says how the case ended stands for it."""
+    warehouse = shards(*"AAA")
+    failed, beside = case("m", "night-03-1"), case("other", "night-03-0")
+    for shard, one in enumerate((beside, failed)):
+        about = {"environment_id": "A", "git_commit": "c3", "git_dirty": False}
+        warehouse.add(run(one.run_id, "main", "hyperfine", started_at=3 * DAY + shard * 60_000_000, **about), one)
+    warehouse.add(outcome(beside), timing(beside, 10**6), outcome(failed, "OOM"))
+    choose(warehouse, {"name": ["m"]})
+    (only,) = read(warehouse)
+
+    assert ([run.run_id for run in only.runs][-2:], only.values[-1]) == (["night-02-0", "night-03-1"], None)
+    assert list(values(warehouse).rows)[-1][-1] == "OOM"
+
+
+def test_a_step_on_two_classes_is_one_incident_and_no_host_is_named() -> None:
+    """Classes are judged apart, so each has the step; their nights alternate, and their hosts have new names each night."""
+    warehouse = shards(*"AB" * 12)
+    choose(warehouse, {})
+    history = find(read(warehouse))
+
+    assert {(row["name"], row["machine"]): row["since_run_id"][:8] for row in history.rows} == {
+        ("m", "Xeon A"): "night-12", ("other", "Xeon A"): "night-12",
+        ("m", "Xeon B"): "night-13", ("other", "Xeon B"): "night-13",
+    }  # fmt: skip
+    assert [(row["members"], row["verdict"]) for row in history.incidents] == [(2, "SLOWER")]
+    assert {row["note"] for row in history.rows} == {None}
+
+
+def test_a_class_with_few_nights_is_named() -> None:
+    """Regressions judge by three rounds, history by nine: the sentence says where, and who judges it."""
+    warehouse = shards(*"AAAAAAAAAABBBBB")
+    choose(warehouse, {})
+    said = list(sentences(find(read(warehouse)), []))
+
+    assert said[-1] == (
+        "2 series not judged: fewer than the 9 runs it takes on Xeon B; their newest runs are judged by: bench regressions"
+    )
+
+
+def test_regressions_name_no_host_where_the_class_is_known() -> None:
+    """Hosted runners have a new name every night; a host is told where it is all that is known."""
+    assert environment_changes(shards(*"AAAA"), ["night-03-0"]) == []
+    (told,) = environment_changes(shards(*"AAAAAA", ram_bytes=1), ["night-05-0"])
+    assert str(told) == "host: runner-4 → runner-5"
+
+
+def test_hosts_of_unknown_machines_are_judged_apart_if_each_has_runs_enough() -> None:
+    """Two that differ by half alternate otherwise; names that come once cannot be judged apart."""
+    pair = shards(*"AB" * 9, hosts=["one", "two"] * 9, ram_bytes=1)
+    choose(pair, {"name": ["m"]})
+    assert [one.labels["machine"] for one in read(pair)] == ["host one", "host two"]
+    assert [row["kind"] for row in find(read(pair)).rows] == ["step", "step"]
+
+    drawn = shards(*"AB" * 9, ram_bytes=1)
+    choose(drawn, {"name": ["m"]})
+    assert [(one.labels["machine"], one.n) for one in read(drawn)] == [(None, 18)]
 
 
 def test_the_values_say_why_one_is_missing() -> None:
@@ -205,9 +304,9 @@ def test_the_verdict_is_in_the_words_of_compare(unit: str, better: str | None, v
 
 @pytest.mark.exhaustive
 def test_what_else_changed_is_said() -> None:
-    """Another host, another environment, or no other commit."""
+    """Another host, of those with too few runs to have a series each, another environment, or no other commit."""
     numbers = [*QUIET, *(1.3 * value for value in QUIET)]
-    hosts, environments = ["a"] * 10 + ["b"] * 10, ["x"] * 10 + ["y"] * 10
+    hosts, environments = [host for host in ("z", "a", "b", "y") for _ in range(5)], ["x"] * 10 + ["y"] * 10
 
     assert [row["note"] for row in found(runs(*numbers, host=hosts))] == ["host a → b"]
     assert [row["note"] for row in found(runs(*numbers, environment_id=environments))] == ["environment differs"]

@@ -313,7 +313,7 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
 
 def test_confidence_is_never_rounded_up_to_certainty() -> None:
     """Two digits, and no more claimed than four nines."""
-    assert [confidence(p) for p in (0.02, 0.0106, 1e-4, 9e-5, 0.0)] == [
+    assert [confidence(p) for p in (0.02, 0.0106, 1e-4, 4e-5, 0.0)] == [
         "98.00 %",
         "98.94 %",
         "99.99 %",

@@ -1,15 +1,16 @@
 """Incidents: cases that moved together are one finding, after the suite whose number moved."""
 
-import datetime
 import json
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from bench.cli import cli
-from bench.query.change.history import COLUMNS, History, Series, SeriesRun
+from bench.query.change.history import COLUMNS, History
 from bench.query.change.incidents import find_incidents, order_runs
 from bench.query.change.render import render_incidents
+from bench.query.change.series import Series, SeriesRun
 from bench.warehouse.events import Event
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
@@ -232,13 +233,12 @@ def test_what_always_drifted_is_one_incident() -> None:
     assert [row["changes"] for row in summed(*always, moved("d", 0.5, "run-1"))] == [1, 3]
 
 
-def test_suites_that_run_one_after_the_other_are_one_night() -> None:
-    """Runs of one config within half a day, as long as no suite is measured again."""
+def test_the_shards_of_a_night_have_one_place() -> None:
+    """Runs of one round are one moment, whichever of them a series is of; rounds are counted, not the runs between."""
 
-    def series(suite: str, *hours: int) -> Series:
-        runs = [SeriesRun(f"{suite}-{hour}", datetime.datetime(2026, 1, 1) + datetime.timedelta(hours=hour), None, None, None)
-                for hour in hours]  # fmt: skip
-        return Series({"config": "main", "suite": suite}, runs, [1.0] * len(runs))
+    def series(shard: str, *nights: int) -> Series:
+        runs = [SeriesRun(f"{shard}-{night}", None, None, None, None, 10 * night) for night in nights]
+        return Series({"config": "main"}, runs, np.ones(len(runs)))
 
-    places = order_runs([series("a", 0, 24, 26), series("b", 1, 25)])
-    assert {run: place for (_, run), place in places.items()} == {"a-0": 0, "b-1": 0, "a-24": 1, "b-25": 1, "a-26": 2}
+    places = order_runs([series("a", 0, 1, 3), series("b", 0, 3)])
+    assert {run: place for (_, run), place in places.items()} == {"a-0": 0, "b-0": 0, "a-1": 1, "a-3": 2, "b-3": 2}

@@ -55,6 +55,14 @@ def test_single_bad_runs_are_no_level(warehouse: Builder) -> None:
     assert told(warehouse, record(warehouse, [*levels, 0.12])) == ("SLOWER",)
 
 
+@pytest.mark.parametrize(("nights", "verdict"), [([0.06], "UNSURE"), ([0.09], "SLOWER"), ([0.06] * 5, "SLOWER")])
+def test_two_runs_in_a_row_at_the_very_level_are_a_level(warehouse: Builder, nights: list[float], verdict: str) -> None:
+    """Once is enough where noise does no such thing; beyond that level, or for more than twice as long, it is news."""
+    levels = [0.06 if day in (5, 6) else 0.0 for day in range(41)]
+
+    assert told(warehouse, record(warehouse, levels + nights)) == (verdict,)
+
+
 def test_a_level_that_lasts_longer_than_ever_is_news(warehouse: Builder) -> None:
     """A stretch of 2 runs twice before, and now the fifth run in a row."""
     levels = [0.06 if day in (5, 6, 17, 18) else 0.0 for day in range(41)]

@@ -16,7 +16,7 @@ from bench.cli import cli
 from bench.measure.bisect.command import _from_regression
 from bench.query.comparison.render import metric as metric_text
 from bench.query.explain.explain import explain_case
-from bench.query.regression.regressions import COLUMNS, fold
+from bench.query.regression.regressions import FINDING_COLUMNS, fold
 from bench.query.resolve import resolve_run
 from bench.warehouse import environment
 from bench.warehouse.database import Warehouse
@@ -200,7 +200,8 @@ def test_the_metrics_of_a_case_that_is_mended_are_one_line() -> None:
         ("b", "SLOWER", "latency"),
     ]
     rows = [
-        {**dict.fromkeys(COLUMNS), "case_id": it, "verdict": verdict, "metric": name} for it, verdict, name in found
+        {**dict.fromkeys(FINDING_COLUMNS), "case_id": it, "verdict": verdict, "metric": name}
+        for it, verdict, name in found
     ]
 
     assert [(row["case_id"], row["verdict"], metric_text(row)) for row in fold(rows)] == [

@@ -118,6 +118,10 @@ def test_a_case_nobody_announced_has_no_command(measured: Any) -> None:
         (options("measure function", ("what", "", "f:g"), ("sides", "--revisions", "a", "b"), ("where", "--config", "mine")),
          "bench measure function --config mine --revisions a b --store store f:g"),
         (options("pytest", ("what", "", "--bench", "tests")), "pytest --bench-config main --bench-store store --bench tests"),
+        (
+            options("pytest", ("what", "", "--bench", "tests", "--bench-config=main", "--bench-store", "elsewhere")),
+            "pytest --bench-config main --bench-store store --bench tests",
+        ),
     ],
 )  # fmt: skip
 def test_commands_functions_and_tests_are_measured_again_as_they_were(

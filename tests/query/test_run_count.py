@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.explain.run_count import DetectionGoal, effects, percent, render, sentences
+from bench.query.explain.run_count import DetectionGoal, effects, render, sentences
 from bench.warehouse import events
-from bench.warehouse.console.numbers import span
+from bench.warehouse.console.numbers import percent, span
 from bench.warehouse.errors import BenchError, Exit, UnknownName
 from bench.warehouse.events import Event
 from hypothesis import given, settings
@@ -319,5 +319,5 @@ def test_a_share_that_is_none_is_said(bench: Bench, option: list[str]) -> None:
 
 def test_shares_and_times_for_people() -> None:
     """Two digits, and the unit one waits in."""
-    assert [percent(x) for x in (None, 0.03, 0.0045, 0.123, 1.2)] == [None, "3 %", "0.45 %", "12 %", "120 %"]
+    assert [percent(x) for x in (0.03, 0.0045, 0.123, 1.2)] == ["3 %", "0.45 %", "12 %", "120 %"]
     assert [span(x) for x in (41.3, 150, 3600 * 2.5)] == ["41 s", "2 min", "2 h 30 min"]

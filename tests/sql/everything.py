@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import itertools
 import json
 import math
 import random
@@ -14,6 +15,10 @@ from bench.warehouse.events import EVENTS, Event, Instant, Json
 from ..builders import case, chunk, memory, metric, outcome, run, source, timing
 
 BEGAN = dt.datetime(2026, 1, 1)
+SIDES = (  # runs of which every view that compares has rows
+    "['main-6', 'main-5', 'fuse-8', 'served-0', 'served-1', 'served-2', 'trace-1']",
+    "['main-8', 'main-7', 'served-3', 'served-4', 'served-5', 'trace-2', 'steps-A']",
+)
 
 
 def everything() -> Iterator[Event]:
@@ -288,15 +293,20 @@ def _served(rng: random.Random) -> Iterator[Event]:
                 parameters={"max_concurrency": load, "request_rate": load, "tp_size": 2},
             )
             yield of
+            gaps = itertools.count()
             for sample in range(40):
                 each_ms = rng.uniform(9, 12) * load ** (0.3 if config == "pr" else 0.5)
                 if sample != 17:
                     yield timing(of, round(6e6 * each_ms), metric="ttft", sample=sample)
                     yield timing(of, round(40e6 * each_ms), sample=sample)
                     yield metric(of, "output_tokens", 30.0 + sample % 3, sample=sample)
+                    yield timing(of, round(1e6 * each_ms), metric="queue_time", sample=sample)
+                    yield metric(of, "itl_count", 1.0, unit="count", sample=sample)
                 yield metric(of, "start_time", sample / load * 1e9, unit="ns", sample=sample)
                 if sample == 23:
                     yield metric(of, "request_outcome", None, original_value="cancelled", sample=sample)
+                elif sample != 17:
+                    yield timing(of, round(1e6 * each_ms), metric="itl", sample=next(gaps))
 
 
 def _captured() -> Iterator[Event]:

@@ -183,3 +183,42 @@ def test_processes_that_measured_zero_have_no_logarithm(warehouse: Builder) -> N
     assert (processes, spread) == (4, pytest.approx(math.log(1.1)))
     reach = math.exp(3.182446 * math.log(1.1) / 2)
     assert (low, high) == (pytest.approx(105 / reach, rel=1e-5), pytest.approx(110 * reach, rel=1e-5))
+
+
+def test_samples_that_lost_their_processor_do_not_count_beside_calm_ones(warehouse: Builder) -> None:
+    """On a busy machine they tell of the others; where hardly any is calm all count, as all do that nobody watched."""
+    calm, busy, cold = case("calm"), case("busy"), case("cold")
+    warehouse.add(
+        run(), calm, busy, cold, *(timing(calm, 100, involuntary_switches=0) for _ in range(5)),
+        *(timing(calm, 300, involuntary_switches=2) for _ in range(6)),
+        *(timing(busy, ns, involuntary_switches=switches) for ns, switches in ((100, 0), (300, 1), (300, 1))),
+        timing(cold, 100, phase="cold", involuntary_switches=0), timing(cold, 300, phase="cold", involuntary_switches=1),
+    )  # fmt: skip
+
+    assert warehouse.rows("SELECT name, n, median, maximum FROM cells ORDER BY name") == [
+        ("busy", 3, 300.0, 300.0), ("calm", 5, 100.0, 100.0), ("cold", 2, 200.0, 300.0),
+    ]  # fmt: skip
+
+
+def test_a_calm_machine_keeps_its_slowest_samples(warehouse: Builder) -> None:
+    """One of twenty lost its processor: it is part of the tail that the case has here."""
+    it = case("m")
+    warehouse.add(run(), it, *(timing(it, 100 + 900 * k, involuntary_switches=k) for k in [0] * 19 + [1]))
+
+    assert warehouse.rows("SELECT n, maximum FROM cells") == [(20, 1000.0)]
+
+
+@pytest.mark.parametrize(("disturbed", "spread"), [(0, 0.16), (4, 0.03)])
+def test_a_process_that_a_busy_machine_slowed_down_counts_as_one_far_out(
+    disturbed: int, spread: float, warehouse: Builder
+) -> None:
+    """One of ten is 1.6 times as slow: on a calm machine processes are of two kinds, on a busy one its neighbours did it."""
+    it, medians = case("m"), [1000, 1010, 990, 1005, 995, 1015, 985, 1000, 1010, 1600]
+    warehouse.add(
+        run(), it,
+        *(timing(it, ns, process=process, involuntary_switches=0) for process, ns in enumerate(medians) for _ in range(8)),
+        *(timing(it, 9000, process=process, involuntary_switches=1) for process in range(10) for _ in range(disturbed)),
+    )  # fmt: skip
+
+    ((found, median),) = warehouse.rows("SELECT process_spread, median FROM cells")
+    assert median == 1002.5 and found == pytest.approx(spread, abs=0.02)

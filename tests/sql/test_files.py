@@ -7,24 +7,12 @@ from bench import sql
 from bench.warehouse.events import TABLES
 from bench.warehouse.load import DERIVING
 
-from ..builders import Builder
+from ..builders import Builder, call
 from ..exhaustive import exhaustive
-from .everything import extremes
+from .everything import SIDES, extremes
 
 VIEWS = [view for view in sql.views().values() if not view.scalar]
 DERIVED = list(sql.tables().values())
-ARGUMENTS = {
-    "regression_findings": "['main-8', 'main-7']", "suite_shifts": "['main-8', 'main-7']",
-    "regressions": "['main-8', 'main-7']", "run_repeats": "'main-8'",
-    "_steps": "NULL, 1, 300, 200, NULL", "_step_margins": "NULL, 1, NULL",
-    "_runs_before": "'main-8'", "_flagged_numbers": "0.95, 120, 0.9", "_coverage_losses": "['main-8']",
-    "_judged_cases": "['main-8', 'main-7'], 20, 0.03, 0.05", "series_levels": "['main-8', 'main-7']",
-    "step_bins": "['steps-A']", "trace_parts": "['trace-1', 'trace-2']", "trace_part_sides": "['trace-1'], ['trace-2']",
-    "_stacks": "['trace-1', 'trace-2']", "_trace_spans": "['trace-1', 'trace-2']",
-    "recent_steps": "['main-8', 'main-7']", "_earlier_values": "['main-8', 'main-7'], 20",
-}  # fmt: skip
-SIDES = "['main-6', 'main-5'], ['fuse-6', 'fuse-7']"  # of what compares
-FURTHER = {"last": "20", "floor": "0.03", "fdr": "0.05", "across": "false"}  # arguments of its steps
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +38,8 @@ def test_documented_columns_are_the_columns(view: sql.View, built: Builder) -> N
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
 def test_no_view_gives_a_type_that_json_cannot_hold(view: sql.View, built: Builder) -> None:
-    """Sums are cast: no HUGEINT and no DECIMAL leaves a view."""
-    types = {row[1] for row in built.rows(f"DESCRIBE SELECT * FROM {relation(view)}")}
+    """Sums are cast: no HUGEINT and no DECIMAL leaves a view; and tests and figures (`make bench`) know how to call each."""
+    types = {row[1] for row in built.rows(f"DESCRIBE SELECT * FROM {call(view, *SIDES)}")}
 
     assert types <= {"VARCHAR", "JSON", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "VARCHAR[]", "BIGINT[]", "DOUBLE[]"}
 
@@ -145,10 +133,7 @@ def extreme(request: pytest.FixtureRequest) -> Builder:
 @pytest.mark.parametrize("view", [*VIEWS, *DERIVED], ids=lambda view: view.name)
 def test_no_value_closes_a_view(view: sql.View, extreme: Builder) -> None:
     """All rows come, and where a number is claimed there is one, or NULL."""
-    needed = [argument for argument in view.arguments or () if argument.default is None]
-    sides = ", ".join([SIDES, *(FURTHER[argument.name] for argument in needed if argument.name in FURTHER)])
-    arguments = "" if view.arguments is None else f"({ARGUMENTS.get(view.name, sides if needed else '')})"
-    extreme.rows(f"CREATE OR REPLACE TEMP TABLE found AS FROM {view.name}{arguments}")
+    extreme.rows(f"CREATE OR REPLACE TEMP TABLE found AS FROM {call(view, *SIDES)}")
 
     numbers = [name for name, column in view.columns.items() if column.type == "DOUBLE"]
     odd = {name: extreme.rows(f'SELECT "{name}" FROM found WHERE NOT isfinite("{name}") LIMIT 1') for name in numbers}

@@ -64,7 +64,7 @@ def test_idle_steps_count(warehouse: Builder) -> None:
 
     query = "SELECT config, tokens_per_second, mean_tokens, prefill_tokens, prefill_share FROM step_breakdown() ORDER BY config"
     assert warehouse.rows(query) == [("A", 5000.0, 50.0, None, None), ("B", 0.0, 0.0, 0, 0.0)]
-    query = "SELECT sum(n)::BIGINT FROM step_cells WHERE metric = 'step' AND (parameters ->> 'tokens') = '0'"
+    query = "SELECT sum(n)::BIGINT FROM step_cells WHERE metric = 'model_run' AND (parameters ->> 'tokens') = '0'"
     assert warehouse.rows(query) == [(3,)]
 
 

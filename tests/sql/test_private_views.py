@@ -86,6 +86,17 @@ def test_placed_cells(runs: Builder) -> None:
     assert runs.rows("SELECT run_id, place FROM _placed_cells ORDER BY run_id") == [("a1", 1), ("a3", 3), ("b1", 1)]
 
 
+def test_history_values(runs: Builder) -> None:
+    """They are the rows of `history_series` without their position."""
+    for run_id in ("a1", "a3", "b1"):
+        for name in ("m", "n"):
+            runs.add(it := case(name, run=run_id), timing(it, 7))
+    found = runs.rows("FROM _history_values ORDER BY ALL")
+
+    assert len(found) == 6
+    assert found == runs.rows("SELECT * EXCLUDE position FROM history_series ORDER BY ALL")
+
+
 def test_comparison_sides(runs: Builder) -> None:
     """A run named twice counts once; `is_shared` says whether the other side has runs of that config and host."""
     query = "SELECT side, run_id, is_shared FROM _comparison_sides(['a1', 'a1', 'b1'], ['a2', 'a3'], 20) ORDER BY ALL"
@@ -368,7 +379,9 @@ def test_steps(warehouse: Builder) -> None:
         ("_token_bin(-1)", None),
         ("_token_bin_name(1)", "1"),
         ("_token_bin_name(512)", "512–1023"),
-        ("_part_name('triton_poi_fused_gelu_3')", "triton_poi_fused_gelu"),
+        ("_part_name('triton_poi_fused_gelu_3')", "triton_fused_gelu"),
+        ("_part_name('triton_per_fused_add_layer_norm_1')", "triton_fused_add_layer_norm"),
+        ("_part_name('triton_tem_fused_mm_1')", "triton_tem_fused_mm"),
         ("_part_name('triton_red_fused_2')", "triton_red_fused"),
         ("_part_name('graph_0_cpp_fused_add_12')", "graph_0_cpp_fused_add"),
         (f"_part_name('## Call CompiledFxGraph f{51 * 'a'} ##')", "## Call CompiledFxGraph … ##"),
@@ -397,10 +410,14 @@ def test_steps(warehouse: Builder) -> None:
         ("_gain(2, 'higher')", 2),
         ("_gain(2, NULL)", 2),
         ("_sampling_variance(100, 90, 110, 10, 9, 4, 0.02)", pytest.approx(0.0001)),
-        ("_assumed_reach('latency', 'steady', 'ns')", 0.078),
-        ("_assumed_reach('compile_latency', NULL, 'ns')", 0.25),
-        ("_assumed_reach('rss_peak', NULL, 'bytes')", 0.038),
-        ("_assumed_reach('speedup', NULL, 'ratio')", 0.092),
+        ("_assumed_reach('latency', 'steady', 'ns', false)", 0.078),
+        ("_assumed_reach('compile_latency', NULL, 'ns', false)", 0.25),
+        ("_assumed_reach('rss_peak', NULL, 'bytes', false)", 0.038),
+        ("_assumed_reach('speedup', NULL, 'ratio', false)", 0.092),
+        ("_assumed_reach('latency', 'steady', 'ns', true)", 0.195),
+        ("_assumed_reach('compile_latency', NULL, 'ns', true)", 0.25),
+        ("_assumed_reach('rss_peak', NULL, 'bytes', true)", 0.038),
+        ("_assumed_reach('speedup', NULL, 'ratio', true)", 0.245),
         ("_statistic('latency_p50')", "p50"),
         ("_statistic('ttft_p99')", ""),
         ("_base_metric('cpu_time_mean')", "cpu_time"),
@@ -659,9 +676,13 @@ def test_the_words_of_a_shift(warehouse: Builder) -> None:
         ((-0.1, 0.001, "ns"), "SLOWER"),
         ((-0.1, 0.001, "bytes"), "WORSE"),
         ((-0.1, 0.02, "ns"), "UNSURE"),
+        ((-0.7, None, "ns"), "UNSURE"),
         ((0.001, 0.5, "ns"), "SAME"),
     ]
     assert [warehouse.rows(query, [*given]) for given, _ in said] == [[(verdict,)] for _, verdict in said]
+    assert warehouse.rows("SELECT _shift_reason(ln(1.1), 30, NULL, 1)") == [
+        ("+10.0 % shared by 30 cases, taken out of each, as it may be the machine",)
+    ]
     assert warehouse.rows("SELECT _shift_reason(ln(1.1), 30, 0.001, 1)") == [
         (
             "+10.0 % shared by 30 cases, taken out of each; p = 0.001; one run tells little of how runs differ as a whole",

@@ -113,6 +113,20 @@ def test_missing_and_absurd_times_make_no_sample(warehouse: Builder) -> None:
     ]  # fmt: skip
 
 
+def test_a_step_of_which_only_the_model_run_is_known_is_one_measurement(warehouse: Builder) -> None:
+    """Its time as a whole would say the same once more; its throughput is known, of steps without a schedule time, too."""
+    times = {"a": None, "b": 1.0}
+    for config, schedule_ms in times.items():
+        chunks = (chunk(i, [8], config, model_run_ms=3.0, schedule_ms=schedule_ms) for i in range(1, 33))
+        warehouse.add(run(config), *chunks)
+
+    query = "SELECT metric, median FROM step_cells WHERE config = '{}' AND (parameters ->> 'tokens') = 'all' ORDER BY metric"
+    assert warehouse.rows(query.format("a")) == [("model_run_mean", 3e6), ("tokens_per_second", 8 / 3e-3)]
+    assert warehouse.rows(query.format("b")) == [
+        ("model_run_mean", 3e6), ("schedule_mean", 1e6), ("step_mean", 4e6), ("tokens_per_second", 2000.0)
+    ]  # fmt: skip
+
+
 def test_step_cells_do_not_depend_on_threads_or_order() -> None:
     """The same bits, whatever the order of the rows."""
     one, other = Builder(), Builder()

@@ -12,13 +12,18 @@
 -- Detection, 1987; 1 + 4 / n for few), which are taken once more without those beyond 2.5 spreads. 0.3 degrees of freedom a case
 -- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Beyond 2.5 times what is assumed, cases are taken to
 -- differ because they changed, each by its own factor, as in a sweep over sizes; beyond 5 times, where 3 processes or more a side tell a
--- case's own error, their spread does not count at all. What is more than likely even so is beyond 1.4 times that spread, 2.5 to 5 times
--- what is assumed. Nor is it less than equal sides differed within
+-- case's own error, their spread does not count at all. What is more than likely even so is beyond what 99.5 % of unchanged public nights do,
+-- and 1.4 times that spread, up to 5 times what is assumed. Nor is it less than equal sides differed within
 -- seconds when bench doctor last looked at a machine of the pair: it sees its noise floor four times in five, 1.96 + 0.84 errors.
 --
 -- Sides of different classes of machine differ as these do. Of 3 cases or more the median effect is what they share, and is taken
 -- out; what is beyond it is taken to vary by 20 % from case to case, or as far as 8 cases or more do. Of fewer cases a factor of 3
 -- may be the machine's. `across` compares them as they stand.
+--
+-- Where no processor is known and the hosts differ, that is taken for another machine if a metric of times has 3 cases or more, and all
+-- moved by more than 5 % in one direction.
+--
+-- What a meter of memory reads too low it may do in every run: more runs do not narrow that.
 --
 -- Of 20 cases or more the median effect is what the two sides differ by as a whole: it is taken out of every case, and a finding
 -- of its own (shared_shifts). If the effects of all cases are still further apart than their errors, the errors are too small,
@@ -51,12 +56,13 @@
 -- error          DOUBLE   Standard error of the change; NULL where sessions are assumed.
 -- reach          DOUBLE   Half of the 95 % interval of the change.
 -- own_reach      DOUBLE   The same by runs and samples of the case, or by sessions as assumed: whatever the effects of other cases are.
--- widest_reach   DOUBLE   The same by sessions that differ as far as these cases do, within bounds; NULL where they were seen to vary.
+-- sure_reach     DOUBLE   Half of the interval that holds the change in 99.5 % of sessions; NULL where they were seen to vary.
 -- change         DOUBLE   Effect that is tested: that of the case without the shift, or of the run that shows it least, of steps of
 --                         other sizes the least that it may be.
 -- is_repeated    BOOLEAN  Whether several candidates differ from the base in the same direction.
--- shift_reach    DOUBLE   Half of the 95 % interval of the shift, as runs differ from one another as a whole; NULL of fewer than 20 cases.
--- shift_p        DOUBLE   Probability of so large a shift, either way, by chance.
+-- shift_reach    DOUBLE   Half of the 95 % interval of the shift, as runs differ from one another as a whole, or machines do: by a factor of 3 or
+--                         this one; NULL of fewer than 20 cases of one machine.
+-- shift_p        DOUBLE   Probability of so large a shift, either way, by chance; NULL of sides of different machines.
 -- noise          DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
 -- change_low     DOUBLE   Lower end of the 95 % interval of the effect without the shift: it holds whatever sizes of steps or runs
 --                         that disagree leave open.
@@ -71,10 +77,14 @@ case_noises AS (
 metric_effects AS (
     SELECT
         metric_id, count(effect) AS cases,
-        CASE WHEN count(effect) >= 20 OR count(effect) >= 3 AND bool_or(is_other_machine) THEN median(effect) ELSE 0 END AS shift,
+        coalesce(
+            bool_or(is_other_machine),
+            _is_time_or_rate(min(unit)) AND count(effect) >= 3 AND (min(effect) > ln(1.05) OR max(effect) < -ln(1.05))
+        ) AS is_of_other,
+        CASE WHEN count(effect) >= 20 OR count(effect) >= 3 AND is_of_other THEN median(effect) ELSE 0 END AS shift,
         CASE WHEN count(own_share) < 20 THEN 1 ELSE greatest(0, 1 - least(1, median(own_share))) END AS metric_correlation,
         max(base_runs) AS shift_runs,
-        CASE WHEN count(effect) >= 8 AND (count(variance) = 0 OR bool_or(is_other_machine)) THEN list_sort(list(effect) FILTER (effect IS NOT NULL)) END AS effects
+        CASE WHEN count(effect) >= 8 AND (count(variance) = 0 OR is_of_other) THEN list_sort(list(effect) FILTER (effect IS NOT NULL)) END AS effects
     FROM case_noises
     GROUP BY metric_id
 ),
@@ -125,21 +135,15 @@ failures AS (
     JOIN trials ON own.pair = trials.pair AND own.case_id = trials.case_id
     WHERE _is_failures(metric)
 ),
-doctored_noises AS (
-    SELECT
-        own.*, base_trials, candidate_trials, chance_error, CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach
-    FROM case_noises AS own
-    LEFT JOIN case_axes AS axes ON own.case_id = axes.case_id
-    LEFT JOIN doctor_reaches AS doctor ON own.pair = doctor.pair
-    LEFT JOIN failures ON own.pair = failures.pair AND own.series_id = failures.series_id
-),
 errors AS (
     SELECT
-        own.*, cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_other_machine) AS is_assumed,
+        own.* REPLACE (is_of_other AS is_other_machine), base_trials, candidate_trials, chance_error,
+        CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach,
+        cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_of_other) AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
-        CASE WHEN NOT is_other_machine THEN greatest(_assumed_reach(metric, phase, unit), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
+        CASE WHEN NOT is_of_other THEN greatest(_assumed_reach(metric, phase, unit, false), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
             AS assumed_reach,
-        CASE WHEN is_other_machine THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
+        CASE WHEN is_of_other THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
         greatest(assumed_reach, CASE
             WHEN cases_reach > 2 * most_reach AND least(base_processes, candidate_processes) >= 3 THEN assumed_reach
             WHEN cases_reach > most_reach THEN most_reach
@@ -148,9 +152,11 @@ errors AS (
         pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
             + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
         sqrt(
-            greatest(variance, base_sampling) * _median_variance(base_runs)
-            + greatest(variance, candidate_sampling)
-                * (correlation + (1 - correlation) * _median_variance(candidate_runs))
+            greatest(greatest(variance, base_sampling) * _median_variance(base_runs), CASE WHEN unit = 'bytes' THEN base_sampling END)
+            + greatest(
+                greatest(variance, candidate_sampling) * (correlation + (1 - correlation) * _median_variance(candidate_runs)),
+                CASE WHEN unit = 'bytes' THEN candidate_sampling END
+            )
             + CASE WHEN cases >= 20 THEN variance * _median_variance(cases) ELSE 0 END
         ) AS own_error,
         greatest(coalesce(noise_degrees, 0), CASE WHEN chance_error > coalesce(own_error, 0) THEN 1000 ELSE 1 END) AS degrees,
@@ -160,8 +166,11 @@ errors AS (
             WHEN most < shift THEN most - shift
             ELSE 0 * effect
         END AS run_change
-    FROM doctored_noises AS own
+    FROM case_noises AS own
     JOIN metric_levels AS of_metric ON own.metric_id = of_metric.metric_id
+    LEFT JOIN case_axes AS axes ON own.case_id = axes.case_id
+    LEFT JOIN doctor_reaches AS doctor ON own.pair = doctor.pair
+    LEFT JOIN failures ON own.pair = failures.pair AND own.series_id = failures.series_id
 ),
 metric_errors AS (
     SELECT
@@ -185,8 +194,10 @@ tested_changes AS (
         CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * error END AS reach,
         CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
         CASE WHEN is_assumed
-            THEN sqrt(pow(greatest(most_reach, least(1.4::DOUBLE * coalesce(cases_reach, 0), 2 * most_reach)), 2) + squared_reach)
-        END AS widest_reach,
+            THEN sqrt(pow(greatest(
+                _assumed_reach(metric, phase, unit, true), 1.4::DOUBLE * doctor_reach, least(1.4::DOUBLE * coalesce(cases_reach, 0), 2 * most_reach)
+            ), 2) + squared_reach)
+        END AS sure_reach,
         CASE
             WHEN run_change * (run_change - size_effect) < 0 THEN 0 * run_change
             WHEN abs(run_change - size_effect) < abs(run_change) THEN run_change - size_effect
@@ -202,7 +213,8 @@ SELECT
         correlation, squared_reach, inflation, shift_degrees, shift_error
     ),
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
-    _t975(shift_degrees) * shift_error AS shift_reach, 2 * _t_tail(abs(shift) / shift_error, shift_degrees) AS shift_p,
+    CASE WHEN is_other_machine THEN greatest(ln(3), abs(shift)) ELSE _t975(shift_degrees) * shift_error END AS shift_reach,
+    CASE WHEN NOT is_other_machine THEN 2 * _t_tail(abs(shift) / shift_error, shift_degrees) END AS shift_p,
     sqrt(variance) AS noise,
     least(effect - shift, effect - shift - size_effect, change) - reach AS change_low,
     greatest(effect - shift, effect - shift - size_effect, change) + reach AS change_high

@@ -68,25 +68,19 @@ log_variances AS (
 ),
 metric_moments AS (
     SELECT
-        metric_id, count(log_variance) AS n, avg(log_variance) AS log_mean, sum(all_degrees) AS metric_degrees,
+        metric_id, avg(log_variance) AS log_mean, sum(all_degrees) AS metric_degrees,
         coalesce(greatest(var_samp(log_variance) - avg(chance), 0), 0) AS excess,
-        (2 + 4 / avg(all_degrees) FILTER (all_degrees > 0)) * pow(avg(chance), 2) / nullif(count(log_variance), 0)
-            AS excess_variance
+        coalesce((2 + 4 / avg(all_degrees) FILTER (all_degrees > 0)) * pow(avg(chance), 2) / count(log_variance), 1) AS excess_variance,
+        (0.1::DOUBLE * excess + 0.3::DOUBLE * excess_variance) / (0.1::DOUBLE + excess_variance) AS difference
     FROM log_variances
     GROUP BY metric_id
-),
-moderated_moments AS (
-    SELECT
-        *, (0.1::DOUBLE * excess + 0.3::DOUBLE * coalesce(excess_variance, 1)) / (0.1::DOUBLE + coalesce(excess_variance, 1))
-            AS difference
-    FROM metric_moments
-    WHERE n > 0
+    HAVING count(log_variance) > 0
 ),
 case_priors AS (
     SELECT
         own.*, least((1 + sqrt(1 + 2 * difference)) / difference, metric_degrees - all_degrees) AS prior_degrees, log_mean
     FROM log_variances AS own
-    LEFT JOIN moderated_moments AS of_metric ON own.metric_id = of_metric.metric_id
+    LEFT JOIN metric_moments AS of_metric ON own.metric_id = of_metric.metric_id
 ),
 prior_variances AS (
     SELECT

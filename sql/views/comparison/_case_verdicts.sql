@@ -9,12 +9,12 @@
 --
 -- A change is likely where q is within three times `fdr` and the interval excludes 0, or where it excludes the floor: the spread of
 -- sessions was assumed, or chance alone does as much to some of so many cases. The interval excludes it as it is shown, too, with what
--- all cases share where that is less than the floor; where it is more, a row says what is beyond it. With assumed sessions it counts if each side had 3 processes or more,
--- and other cases do not differ by more than is assumed, or the change is beyond the most that sessions are taken to do; there it is
--- likely as soon as the interval excludes 0.
+-- all cases share where that is less than the floor; where it is more, a row says what is beyond it. With assumed sessions it counts if each side had 3 processes or more
+-- and the change is beyond what 99.5 % of sessions do; where other cases do not differ by more than is assumed, it is likely as soon as
+-- the interval excludes 0.
 --
 -- A count is exact where repeats agree, but for what failed by chance: a change is a change, however small. Of all statistics of the same samples one is judged
--- (_measurement), and neither one cold call a run is, nor how much was measured (_is_effort).
+-- (_measurement), and neither one cold call a run is, nor the times of calls that warm up, nor how much was measured (_is_effort).
 --
 -- arguments: base, candidate, last, floor, fdr, across
 --
@@ -34,7 +34,8 @@ measurements AS (
         *, metric = first_value(metric) OVER (
             PARTITION BY pair, case_id, _measurement(metric), coalesce(phase, 'steady'), better IS NULL
             ORDER BY base_value IS NULL OR candidate_value IS NULL, _headline_rank(metric, phase, unit, better), metric
-        ) AND NOT (NOT _is_warm(phase) AND least(base_n - base_runs, candidate_n - candidate_runs) <= 0) AS is_headline
+        ) AND NOT (NOT _is_warm(phase) AND least(base_n - base_runs, candidate_n - candidate_runs) <= 0)
+            AND NOT (phase IS NOT DISTINCT FROM 'warmup' AND _is_time_or_rate(unit)) AS is_headline
     FROM _case_errors(base, candidate, last, floor, across)
 ),
 p_values AS (
@@ -82,7 +83,7 @@ SELECT
         WHEN is_exact OR is_large AND nearest > 0 AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND is_as_assumed)
             OR nearest > ln(1 + case_floor) THEN
             CASE WHEN is_exact OR is_large AND q <= fdr
-                OR has_processes AND (is_as_assumed AND nearest > ln(1 + case_floor) OR abs(change) - widest_reach > ln(1 + case_floor))
+                OR has_processes AND abs(change) - sure_reach > ln(1 + case_floor)
                 THEN '' ELSE 'LIKELY ' END
             || _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'

@@ -19,7 +19,7 @@ pairs AS (
         pair, CASE WHEN pair > 0 THEN min(config) END AS config,
         CASE WHEN pair > 0 THEN min(host) FILTER (side = 'candidate') END AS host,
         count(DISTINCT coalesce(host, '')) FILTER (side = 'candidate') AS hosts,
-        count(*) FILTER (side = 'base') AS base_total, bool_or(is_anywhere) AS is_anywhere
+        count(*) FILTER (side = 'base') AS base_total, bool_or(is_anywhere) AS is_anywhere, bool_or(is_other_machine) AS is_other_class
     FROM _comparison_sides(base, candidate, last)
     GROUP BY pair
 ),
@@ -52,7 +52,7 @@ measured_sides AS (
         CASE WHEN is_exact THEN 0 ELSE effect - shift - change_low + shared_reach END AS below,
         CASE WHEN is_exact THEN 0 ELSE change_high - effect + shift + shared_reach END AS above,
         _finite(exp(reach + 0.8416212335729143::DOUBLE * error) - 1) AS detectable
-    FROM (SELECT *, CASE WHEN shift <> 0 AND is_other_machine THEN ln(3) WHEN abs(shift) >= ln(1 + case_floor) THEN coalesce(shift_reach, 0) ELSE 0 END AS shared_reach FROM side_values)
+    FROM (SELECT *, CASE WHEN abs(shift) >= ln(1 + case_floor) OR shift <> 0 AND is_other_machine THEN coalesce(shift_reach, 0) ELSE 0 END AS shared_reach FROM side_values)
 ),
 numbers AS (
     SELECT
@@ -90,6 +90,7 @@ SELECT
             WHEN NOT has_base AND base_status IS NULL THEN 'not measured by the base'
             WHEN NOT (has_candidate AND has_base) THEN NULL
             WHEN better IS NULL AND verdict IS NULL THEN 'neither way is better'
+            WHEN verdict IS NULL AND phase = 'warmup' THEN 'calls that warm up'
             WHEN verdict IS NULL AND NOT _is_warm(phase) THEN 'one cold call a run'
             WHEN verdict IS NULL THEN printf('another statistic of %s', _measurement(metric))
             WHEN is_exact AND base_value = candidate_value THEN 'equal'
@@ -103,8 +104,10 @@ SELECT
             WHEN effect IS NULL THEN 'a value of 0 or less has no ratio'
             WHEN size_effect <> 0 AND verdict = 'UNSURE'
                 THEN printf('its steps have %.2f times the tokens: compare costs with bench cost-model', exp(size_effect))
-            WHEN is_other_machine THEN printf('another class of machine: taken to differ by %.0f %% from case to case', 100 * (exp(session_reach) - 1))
-            WHEN is_assumed THEN _assumption(cases, session_reach, _assumed_reach(metric, phase, unit), doctor_reach, cases_reach, base_processes, candidate_processes)
+            WHEN is_other_machine
+                THEN CASE WHEN is_other_class THEN 'another class of machine' ELSE 'all cases moved together, and no processor is known: it may be another machine' END
+                    || printf(', taken to differ by %.0f %% from case to case', 100 * (exp(session_reach) - 1))
+            WHEN is_assumed THEN _assumption(cases, session_reach, _assumed_reach(metric, phase, unit, false), doctor_reach, cases_reach, base_processes, candidate_processes)
             WHEN p IS NULL THEN 'fewer than 6 samples on a side'
             WHEN verdict = 'UNSURE' AND tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
             WHEN verdict = 'UNSURE' AND abs(change) > reach AND abs(change) >= ln(1 + case_floor) AND q <= 3 * fdr

@@ -22,7 +22,8 @@
 -- is_shared         BOOLEAN    Whether the other side has runs of that config and class, too.
 -- is_anywhere       BOOLEAN    Whether the base of the pair is of any host.
 -- is_other_machine  BOOLEAN    Whether the class of every run of the pair is known, and no run of the base is of a class of the
---                              candidate.
+--                              candidate. NULL where that is open: a processor is unknown, and no host is on both sides of a base that
+--                              is given, one of which has fewer than three.
 -- is_new_machine    BOOLEAN    Whether the class of the pair has fewer than three earlier rounds, hence no base, and other machines have some.
 -- here_before       BIGINT     Earlier rounds of that class, of those considered; NULL where the config has no earlier run.
 -- is_session        BOOLEAN    Whether all candidates of the pair began within a day, and the base half a day before or after,
@@ -30,7 +31,7 @@
 WITH
 run_places AS (
     SELECT
-        time.*, class_id AS machine, coalesce(class_id, time.machine_id, '') AS machine_key, round_id,
+        time.*, class_id AS machine, coalesce(class_id, time.machine_id, '') AS machine_key, is_known, round_id,
         row_number() OVER (ORDER BY time.began_at NULLS FIRST, time.run_id) AS place
     FROM _run_times AS time
     JOIN _rounds AS round ON time.run_id = round.run_id
@@ -49,7 +50,7 @@ pairs AS (
     GROUP BY pair, config, machine, machine_key
 ),
 earlier_runs AS (
-    SELECT earlier.*, pair, earlier.machine_key = pairs.machine_key AS is_here, pairs.machine IS NOT NULL AS is_known
+    SELECT earlier.*, pair, earlier.machine_key = pairs.machine_key AS is_here, pairs.machine IS NOT NULL AS has_class
     FROM round_places AS earlier
     JOIN pairs ON earlier.config = pairs.config AND place < first_place
     WHERE NOT list_contains(candidate::VARCHAR[], run_id)
@@ -57,22 +58,22 @@ earlier_runs AS (
 ),
 pair_machines AS (
     SELECT
-        pair, NOT is_known AND count(*) FILTER (is_here) < 5 AND count(DISTINCT machine_key) FILTER (machine IS NULL) >= 5 AS is_anywhere,
-        is_known AND count(DISTINCT round_id) FILTER (is_here) < 3 AND count(*) FILTER (NOT is_here) > 0 AS is_new,
+        pair, NOT has_class AND count(*) FILTER (is_here) < 5 AND count(DISTINCT machine_key) FILTER (machine IS NULL) >= 5 AS is_anywhere,
+        has_class AND count(DISTINCT round_id) FILTER (is_here) < 3 AND count(*) FILTER (NOT is_here) > 0 AS is_new,
         count(DISTINCT round_id) FILTER (is_here) AS here_before
     FROM earlier_runs
-    GROUP BY pair, is_known
+    GROUP BY pair, has_class
 ),
 sides AS (
-    SELECT pair, 'candidate' AS side, run_id, config, host, machine, machine_id, machine_key, place, round_place, began_at, git_commit
+    SELECT pair, 'candidate' AS side, run_id, config, host, machine, machine_id, machine_key, is_known, place, round_place, began_at, git_commit
     FROM candidates
     UNION ALL
-    SELECT pair, 'base', run_id, config, host, machine, machine_id, machine_key, place, round_place, began_at, git_commit
+    SELECT pair, 'base', run_id, config, host, machine, machine_id, machine_key, is_known, place, round_place, began_at, git_commit
     FROM earlier_runs
     JOIN pair_machines USING (pair)
     WHERE is_here AND NOT is_new OR is_anywhere AND machine IS NULL
     UNION ALL
-    SELECT 0, 'base', run_id, config, host, machine, machine_id, machine_key, place, round_place, began_at, git_commit
+    SELECT 0, 'base', run_id, config, host, machine, machine_id, machine_key, is_known, place, round_place, began_at, git_commit
     FROM round_places
     WHERE list_contains(base::VARCHAR[], run_id)
 ),
@@ -80,7 +81,12 @@ strange_pairs AS (
     SELECT
         pair, count(*) = count(machine) AND count(*) FILTER (side = 'base') > 0 AND NOT list_has_any(
             coalesce(list(machine) FILTER (side = 'base'), []), coalesce(list(machine) FILTER (side = 'candidate'), [])
-        ) AS is_other_machine
+        ) AS is_other_class,
+        CASE
+            WHEN is_other_class OR pair > 0 OR count(*) = count(*) FILTER (is_known) OR count(*) > count(host) THEN is_other_class
+            WHEN list_has_any(list(host) FILTER (side = 'base'), list(host) FILTER (side = 'candidate')) THEN false
+            WHEN least(count(DISTINCT host) FILTER (side = 'base'), count(DISTINCT host) FILTER (side = 'candidate')) >= 3 THEN false
+        END AS is_other_machine
     FROM sides
     GROUP BY pair
 )

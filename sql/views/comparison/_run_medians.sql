@@ -12,7 +12,7 @@
 -- case_id      VARCHAR  Case measured; NULL for a value of the run as a whole.
 -- axes: value
 -- is_session   BOOLEAN  Whether all candidates began within a day, and the base half a day or more before or after.
--- is_other_machine  BOOLEAN  Whether the sides of the pair are of different classes of machine.
+-- is_other_machine  BOOLEAN  Whether the sides of the pair are of different classes of machine; NULL where that is open (see _comparison_sides).
 -- n            BIGINT   Samples.
 -- value        DOUBLE   Their median.
 -- minimum      DOUBLE   Smallest sample.

@@ -14,7 +14,7 @@
 -- low       DOUBLE   Lower end of its 95 % interval.
 -- high      DOUBLE   Upper end.
 -- floor     DOUBLE   Smallest change that counts, as a fraction: that of the case with the smallest.
--- p         DOUBLE   Probability of so large a shift, either way, by chance.
+-- p         DOUBLE   Probability of so large a shift, either way, by chance; NULL where the sides' machines may explain it.
 -- verdict   VARCHAR  FASTER, SLOWER, BETTER, WORSE: by the floor or more, and p within a fifth of `fdr`. SAME: the interval lies
 --                    within the floor. UNSURE: anything else.
 -- reason    VARCHAR  Why, in one line.

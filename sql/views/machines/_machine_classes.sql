@@ -5,6 +5,7 @@
 -- facts_id  VARCHAR  Checksum of the facts.
 -- machine   VARCHAR  Readable name of the class; where two classes would have one name, with the beginning of the id.
 -- class_id  VARCHAR  Id of the class: the checksum of its facts, or the name that the user gave.
+-- is_known  BOOLEAN  Whether its processor model is known, or the user named it.
 WITH
 descriptions AS (
     SELECT
@@ -49,7 +50,7 @@ fullest AS (
 ),
 readable AS (
     SELECT
-        facts_id, concat_ws(
+        facts_id, cpu, concat_ws(
             ', ', coalesce(cpu, CASE WHEN gpus IS NULL THEN 'unknown processor' END), logical_cores || ' cores',
             CASE WHEN cpu_limit IS NOT NULL THEN printf('limit %g', cpu_limit) END,
             CASE
@@ -71,7 +72,7 @@ readable AS (
     FROM descriptions
 ),
 classes AS (
-    SELECT own.facts_id, coalesce(fuller_id, own.facts_id) AS class_id, coalesce(theirs.machine, own.machine) AS machine
+    SELECT own.facts_id, coalesce(fuller_id, own.facts_id) AS class_id, coalesce(theirs.machine, own.machine) AS machine, own.cpu
     FROM readable AS own
     LEFT JOIN fullest ON own.facts_id = fullest.facts_id
     LEFT JOIN readable AS theirs ON fullest.fuller_id = theirs.facts_id
@@ -81,7 +82,7 @@ named AS (
     FROM classes
     JOIN _machine_names
         ON regexp_matches(class_id, pattern) OR regexp_matches(lower(machine), pattern)
-            OR regexp_matches(lower(split_part(machine, ', ', 1)), pattern)
+            OR regexp_matches(lower(split_part(machine, ', ', 1)), pattern) OR regexp_matches(lower(split_part(machine, ' @ ', 1)), pattern)
     GROUP BY class_id
 )
 
@@ -89,7 +90,7 @@ SELECT
     facts_id, coalesce(name, CASE
         WHEN min(classes.class_id) OVER same_name = max(classes.class_id) OVER same_name THEN machine
         ELSE machine || ' (' || left(classes.class_id, 4) || ')'
-    END) AS machine, coalesce(name, classes.class_id) AS class_id
+    END) AS machine, coalesce(name, classes.class_id) AS class_id, name IS NOT NULL OR cpu IS NOT NULL AS is_known
 FROM classes
 LEFT JOIN named ON classes.class_id = named.class_id
 WINDOW same_name AS (PARTITION BY machine)

@@ -4,12 +4,12 @@
 -- config      VARCHAR    Config.
 -- source      VARCHAR    What produced it: api, measure, or the format imported; NULL of a round of several sources.
 -- suite       VARCHAR    Set of workloads it was about; NULL of a round of several.
--- began_at    TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- began_at    TIMESTAMP  When it began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 -- git_commit  VARCHAR    Commit of the measured code.
 -- machine     VARCHAR    Class of machine (see `machines`); NULL unknown.
 -- status      VARCHAR    How it ended: ok, failed, interrupted, imported; of a round the last of these in order of the alphabet
 --                        but for failed and interrupted, which come first.
--- cases       BIGINT     Cases announced.
+-- cases       BIGINT     Cases announced, and bins of tokens that have scheduler steps (`step_cells`).
 -- failed      BIGINT     Cases whose performance or accuracy failed.
 -- samples     BIGINT     Samples of all metrics.
 -- steps       BIGINT     Scheduler steps.

@@ -19,8 +19,9 @@
 -- cpu_limit       DOUBLE   Processors that the container or the affinity of the process leaves; NULL for all.
 -- memory_limit    BIGINT   Bytes that the container may use; NULL without a limit.
 -- clock_mhz       BIGINT   Clock rate that the tool read when it ran, which is no part of the class.
+-- is_known        BOOLEAN  Whether its processor model is known, or the project's settings name its class.
 SELECT
     run_id, config, host, machine, class_id, cpu, logical_cores, physical_cores, l1_bytes, l2_bytes, l3_bytes, memory_mhz, gpus,
-    gpu_power, driver, cpu_limit, memory_limit, clock_mhz
+    gpu_power, driver, cpu_limit, memory_limit, clock_mhz, coalesce(is_known, false) AS is_known
 FROM _machine_facts AS facts
 LEFT JOIN _machine_classes AS class ON facts.facts_id = class.facts_id

@@ -6,7 +6,7 @@
 -- round_id    VARCHAR    Round: the id of the first run of its night; rounds of one night on several classes share it.
 -- machine     VARCHAR    Class of machine (see `machines`); NULL unknown.
 -- class_id    VARCHAR    Id of the class; NULL unknown.
--- began_at    TIMESTAMP  When its first run began; for an import that does not say, when it was loaded. UTC.
+-- began_at    TIMESTAMP  When its first run began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 -- git_commit  VARCHAR    Commit it measured; NULL where no run says, or several do.
 -- run_ids     VARCHAR[]  Its runs, oldest first.
 -- runs        BIGINT     How many they are.

@@ -44,7 +44,7 @@ compared_runs AS (  -- one row, since joins with few runs copy all verdicts
 machines_of_pairs AS (
     SELECT
         pair, min(facts.machine) AS machine,
-        min(facts.machine || CASE WHEN cpu IS NULL AND clock_mhz IS NOT NULL THEN printf(', %d MHz', clock_mhz) ELSE '' END) AS with_clock, bool_or(cpu IS NULL) AS is_nameless, bool_or(is_new_machine) AS is_new_machine,
+        min(facts.machine || CASE WHEN cpu IS NULL AND clock_mhz IS NOT NULL THEN printf(', %d MHz', clock_mhz) ELSE '' END) AS with_clock, bool_or(NOT is_known) AS is_nameless, bool_or(is_new_machine) AS is_new_machine,
         min(here_before) AS here_before
     FROM _comparison_sides(NULL, judged, last) AS side
     JOIN machines AS facts ON side.run_id = facts.run_id
@@ -118,7 +118,7 @@ SELECT
         '; ', machine_doubt, CASE
             WHEN is_new_machine THEN NULL
             WHEN is_held THEN 'all cases moved together, and no processor is known: it may be another machine'
-            WHEN is_known THEN 'at a level that it knows, from ' || stretches || ' earlier stretches of runs'
+            WHEN is_known THEN 'at a level that it knows, from ' || stretches || ' earlier stretch' || CASE WHEN stretches > 1 THEN 'es' ELSE '' END || ' of runs'
         END,
         CASE WHEN is_step
             THEN 'the last 3 runs together, ' || CASE WHEN q < 0.001 THEN 'q below 0.001' ELSE format('q = {:.2g}', q) END

@@ -10,7 +10,7 @@
 -- axes: panel
 -- position           BIGINT     Place of the report among these of its config, from 1, the oldest.
 -- run_id             VARCHAR    Report, by its last run.
--- began_at           TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- began_at           TIMESTAMP  When it began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 -- git_commit         VARCHAR    Commit it measured.
 -- ran                BOOLEAN    Whether it judged any case.
 -- speedup            DOUBLE     Geometric mean of the speedups; NULL where there is nothing to compare with.

@@ -1,7 +1,8 @@
 -- One row per series that the judged runs and 6 earlier runs of its config and machine measured: whether the judged value is at a level
--- that the series knows. A series knows a level where at least 3 earlier runs were as far from the baseline as the judged value, less
--- twice the noise, and farther than noise alone, which is twice its standard deviation: in two or more separate stretches, of which one has 2 runs (single runs may have had a bad machine); or in one
--- stretch of 3 runs whose median is within three times the noise of the judged value. The stretch that reaches up to the judged
+-- that the series knows. A series knows a level where earlier runs were as far from the baseline as the judged value, less twice the
+-- noise, and farther than noise alone, which is twice its standard deviation: at least 3 runs in two or more separate stretches, of which
+-- one has 2 (single runs may have had a bad machine); or one stretch of 3 runs, or of 2 where the level is beyond 5 times the noise,
+-- whose median is within four times the noise of the judged value. The stretch that reaches up to the judged
 -- runs does not count, and must not be longer than twice the longest of the others. `regressions` calls such a value UNSURE.
 --
 -- arguments: judged, last := {window}
@@ -54,13 +55,13 @@ counts AS (
         coalesce(list_sum(list_transform(visits, lambda visit: len(visit))), 0)::BIGINT AS reached, len(xs) - last_elsewhere + 1 AS lasting,
         abs(x - list_median(list_transform(
             list_filter(range(1, last_elsewhere + 1), lambda i: are_there[i] = '1'), lambda i: xs[i]
-        ))) <= 3 * noise AS is_near
+        ))) <= 4 * noise AS is_near
     FROM stretches
 )
 
 SELECT
     pair, series_id, _finite(exp(level_x)) AS level, _finite(exp(x)) AS value, len(xs) AS runs, noise, reached, stretches, longest,
     lasting,
-    reached >= 3 AND lasting <= 2 * longest AND abs(x - level_x) > 2 * noise
-        AND (stretches >= 2 AND longest >= 2 OR longest >= 3 AND is_near) AS is_known
+    lasting <= 2 * longest AND abs(x - level_x) > 2 * noise AND longest >= 2
+        AND (reached >= 3 AND stretches >= 2 OR (longest >= 3 OR abs(x - level_x) > 5 * noise) AND is_near) AS is_known
 FROM counts

@@ -6,7 +6,7 @@
 -- axes: panel
 -- panel         VARCHAR    These five in one (see case_axes).
 -- selection     VARCHAR    Models that `--only` chose; NULL for a whole plan.
--- began_at      TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- began_at      TIMESTAMP  When it began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 -- position      BIGINT     Place among the reports of its config and selection that ran the same, from 1, the oldest.
 -- age           BIGINT     The same from the newest, 1.
 -- previous_run  VARCHAR    The report before; NULL for the first.

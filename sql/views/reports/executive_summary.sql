@@ -6,7 +6,7 @@
 --
 -- axes: run
 -- run_id             VARCHAR    Report, by its last run.
--- began_at           TIMESTAMP  When it began; for an import that does not say, when it was loaded. UTC.
+-- began_at           TIMESTAMP  When it began; for an import that does not say, when its first step was taken, else when it was loaded. UTC.
 -- git_commit         VARCHAR    Commit it measured.
 -- axes: panel
 -- speedup            DOUBLE     Geometric mean of the speedups; NULL where there is nothing to compare with.
@@ -27,12 +27,17 @@
 -- n_total            BIGINT     Cases with something to compare with, or whose speedup an import reports.
 -- excluded           VARCHAR[]  Those that the geometric mean does not cover, as 'name: reason', in order.
 WITH
+parts AS (
+    SELECT run.run_id, coalesce(report_id, run.run_id) AS report_id
+    FROM _run_times AS run
+    LEFT JOIN _report_runs AS part ON run.run_id = part.run_id
+),
 flagged AS (
-    SELECT coalesce(report_id, flag.run_id) AS run_id, panel, count(DISTINCT flag.case_id) AS cases
-    FROM _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag
+    SELECT report_id AS run_id, panel, count(DISTINCT flag.case_id) AS cases
+    FROM parts
+    JOIN _flagged_numbers(min_speedup, max_compile_seconds, min_compression) AS flag ON parts.run_id = flag.run_id
     ANTI JOIN _superseded_cases AS again ON flag.run_id = again.run_id AND flag.case_id = again.case_id
-    LEFT JOIN _report_runs AS run ON flag.run_id = run.run_id
-    GROUP BY coalesce(report_id, flag.run_id), panel
+    GROUP BY report_id, panel
 )
 
 SELECT

@@ -45,6 +45,7 @@ report_pairs AS (
     FROM newest_reports
     WHERE previous_run IS NOT NULL
 ),
+paired_runs AS (SELECT run_id FROM _report_runs WHERE report_id IN (SELECT report_id FROM report_pairs)),
 paired_cases AS (
     SELECT
         pair.run_id, pair.panel, case_id, name, reason, pair.report_id = pair.run_id AS is_now,
@@ -52,7 +53,7 @@ paired_cases AS (
             AS log_speedup
     FROM report_pairs AS pair
     JOIN _report_cases AS own ON pair.report_id = own.report_id AND pair.panel = own.panel
-    WHERE origin IS NOT NULL AND status <> 'skipped'
+    WHERE own.run_id IN (SELECT run_id FROM paired_runs) AND origin IS NOT NULL AND status <> 'skipped'
 ),
 matched_cases AS (
     SELECT

@@ -6,7 +6,7 @@
 -- last_at   TIMESTAMP  When the last began. UTC.
 -- last_run  VARCHAR    The last run whose time is known; where none is, the last by its id.
 -- sources   VARCHAR[]  What produced them, in order.
--- cases     BIGINT     Cases announced, of all runs.
+-- cases     BIGINT     Cases of all its runs.
 -- failed    BIGINT     Cases that failed.
 -- samples   BIGINT     Samples of all metrics.
 -- steps     BIGINT     Scheduler steps.

@@ -15,7 +15,7 @@
 -- tags            JSON       Labels given by the user, as a JSON object.
 -- devices         VARCHAR[]  Devices of its cases, in order: cuda among them says that it used a GPU.
 -- dtypes          VARCHAR[]  Types its cases computed in, in order.
--- cases           BIGINT     Cases announced.
+-- cases           BIGINT     Cases announced, and bins of tokens that have scheduler steps (`step_cells`).
 -- failed          BIGINT     Cases whose performance or accuracy failed.
 -- samples         BIGINT     Samples of all metrics.
 -- steps           BIGINT     Scheduler steps.

@@ -2,9 +2,9 @@
 --
 -- axes: run
 -- position   BIGINT   Place in the command, from 0.
--- role       VARCHAR  command (its first words), what (is measured), how, sides (that take turns), or where (its rows go).
+-- role       VARCHAR  command (its first words), what (is measured), how, sides (that take turns), where (its rows go), or axis.
 -- option     VARCHAR  Its name, such as --repeat; NULL for arguments.
--- arguments  JSON     Its values as a JSON list of texts; empty for a switch.
+-- arguments  JSON     Its values as a JSON list of texts; empty for a switch; of an axis the column of cases that it chooses.
 SELECT
     run_id, config, position,
     json_extract_string(options, '$[' || position::VARCHAR || '].role') AS role,

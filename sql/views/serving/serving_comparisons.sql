@@ -1,9 +1,10 @@
 -- One row per case of a serving benchmark × metric that runs of both sides measured: what the candidate changed.
 -- Runs and requests of a side are put together as in `serving_metrics`: the error is by runs where a side has several of a case, else
 -- by blocks of time in its only run, which says nothing of how the next run would differ: where the other side has several runs, these
--- tell it, if they differ more than the blocks say. The interval is that of the logarithm of the ratio, Student's t with the degrees of
+-- tell it, if they differ more than the blocks say; where neither has, it is assumed, as in `comparisons` (_assumed_reach). The interval is that of the logarithm of the ratio, Student's t with the degrees of
 -- freedom of Welch and Satterthwaite, or those of the runs where they stand for both sides. A change counts if it is as large as the
--- `floor` (_floor_of), and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`. Where one side served nothing, which has
+-- `floor` (_floor_of), and its q, adjusted over all rows by Benjamini and Hochberg, at most `fdr`; where runs are assumed to differ, it is
+-- likely if the interval excludes the floor. Where one side served nothing, which has
 -- no logarithm, p is that of the difference.
 --
 -- arguments: base, candidate, ttft := NULL, tpot := NULL, e2e := NULL, floor := NULL, fdr := {fdr}
@@ -21,9 +22,10 @@
 --                           did.
 -- low              DOUBLE   Lower end of its 95 % interval; NULL where a side has no error or served nothing.
 -- high             DOUBLE   Upper end.
--- p                DOUBLE   Probability of a ratio so far from 1, either way, if nothing changed; NULL where a side has no error.
+-- p                DOUBLE   Probability of a ratio so far from 1, either way, if nothing changed; NULL where a side has no error, or sessions are assumed.
 -- q                DOUBLE   The same, adjusted for the number of rows.
--- verdict          VARCHAR  BETTER, WORSE, SAME (surely within the floor) or UNSURE.
+-- verdict          VARCHAR  FASTER, SLOWER (times and rates), BETTER, WORSE (all else), the same after LIKELY, SAME (surely within the
+--                           floor) or UNSURE.
 -- evidence         VARCHAR  What the interval is over, of each side, or for both.
 WITH
 sides AS (
@@ -54,7 +56,7 @@ effects AS (
             WHEN one.better = 'higher' AND one.value > 0 AND other.value = 0 THEN '-inf'::DOUBLE
             WHEN one.better = 'higher' AND one.value = 0 AND other.value > 0 THEN 'inf'::DOUBLE
         END AS effect,
-        one.value > 0 AND other.value > 0 AS is_ratio, abs(other.value - one.value) AS difference,
+        one.value > 0 AND other.value > 0 AS is_ratio, is_ratio AND one.run_noise IS NULL AND other.run_noise IS NULL AS is_assumed, abs(other.value - one.value) AS difference,
         pow(one.error / CASE WHEN is_ratio THEN one.value ELSE 1 END, 2) AS base_own,
         pow(other.error / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) AS candidate_own,
         CASE WHEN one.run_noise IS NULL THEN pow(other.run_noise / CASE WHEN is_ratio THEN other.value ELSE 1 END, 2) END AS base_lent,
@@ -87,7 +89,10 @@ tested AS (
 ),
 judged AS (
     SELECT
-        *, CASE
+        *, CASE WHEN is_assumed THEN _assumed_reach(metric, NULL, unit, false) END AS session_reach,
+        sqrt(pow(coalesce(session_reach, 0), 2) + CASE WHEN error = 0 THEN 0 ELSE pow(_t975(degrees) * error, 2) END) AS reach,
+        CASE
+            WHEN is_assumed THEN NULL
             WHEN error > 0 AND effect IS NOT NULL
             THEN least(2 * _t_tail(CASE WHEN is_ratio THEN abs(effect) ELSE difference END / error, degrees), 1)
             WHEN error = 0 AND effect <> 0 THEN 0
@@ -99,18 +104,19 @@ ranked AS (
 ),
 adjusted AS (
     SELECT
-        *, CASE WHEN p IS NOT NULL THEN _q_value(p, tests, place, NULL) END AS q
+        *, CASE WHEN p IS NOT NULL THEN _q_value(p, tests, place, NULL) END AS q,
+        _change_verdict(effect > 0, CASE WHEN unit = 'ms' THEN 'ns' ELSE unit END) AS change
     FROM ranked
 )
 
 SELECT
     case_id, name, backend, parameters, metric, unit, better, base_value, candidate_value, _finite(exp(effect)) AS ratio,
-    CASE WHEN is_ratio THEN exp(effect - _t975(degrees) * error) END AS low,
-    CASE WHEN is_ratio THEN exp(effect + _t975(degrees) * error) END AS high, p, q,
+    CASE WHEN is_ratio THEN exp(effect - reach) END AS low, CASE WHEN is_ratio THEN _finite(exp(effect + reach)) END AS high, p, q,
     CASE
-        WHEN q <= fdr AND effect >= ln(1 + case_floor) THEN 'BETTER'
-        WHEN q <= fdr AND effect <= -ln(1 + case_floor) THEN 'WORSE'
-        WHEN abs(effect) + _t975(degrees) * error < ln(1 + case_floor) THEN 'SAME'
+        WHEN q <= fdr AND abs(effect) >= ln(1 + case_floor) THEN change
+        WHEN is_assumed AND abs(effect) - reach > ln(1 + case_floor) THEN 'LIKELY ' || change
+        WHEN abs(effect) + reach < ln(1 + case_floor) THEN 'SAME'
         ELSE 'UNSURE'
-    END AS verdict, evidence
+    END AS verdict,
+    evidence || CASE WHEN reach > 0 AND is_assumed THEN printf(', sessions assumed within %.1f %%', 100 * session_reach) ELSE '' END AS evidence
 FROM adjusted

@@ -15,7 +15,7 @@
 -- candidate_error     DOUBLE   The same of the candidate.
 -- base_calls          DOUBLE   How often a call runs the operator or kernel; NULL of a line, and where the base does not run it.
 -- candidate_calls     DOUBLE   The same of the candidate.
--- base_slowdown       DOUBLE   Time of a call while it was profiled / without the profiler; NULL of a line.
+-- base_slowdown       DOUBLE   Time of a call while it was profiled / without the profiler; of a line processor time.
 -- candidate_slowdown  DOUBLE   The same of the candidate.
 WITH
 sampled AS (

@@ -12,7 +12,7 @@
 -- share     DOUBLE   Share of the time of a call, 0 to 1: mean over processes, or over passes of the profiler.
 -- error     DOUBLE   Half-width of its 95 % interval, from how these differ (Student's t); NULL of a single one.
 -- n         BIGINT   Processes or passes.
--- slowdown  DOUBLE   Time of a call while it was profiled / without the profiler; NULL of a line.
+-- slowdown  DOUBLE   Time of a call while it was profiled / without the profiler; of a line processor time; NULL where that is not known.
 WITH
 shares AS (
     SELECT

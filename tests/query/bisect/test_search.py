@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bench.query.bisect.findings import BisectFindings, BisectQuestion, RevisionRun, conclude, unusable_places
 from bench.query.bisect.next_revision import information, next_places
-from bench.query.bisect.render import percent, sentences, table
+from bench.query.bisect.render import sentences, table
 from bench.query.bisect.results import all_commits, all_results, from_settings, to_settings
 from bench.query.bisect.search import BisectRun, brackets, commit_prior, failing_posterior, posterior
 from bench.query.bisect.suggest import bisect_command
@@ -179,11 +179,6 @@ def test_a_revision_is_unusable_once_it_failed_twice_or_did_not_build() -> None:
     runs = [RevisionRun(place, "", "failed") for place in (1, 2, 2, 3, 3)] + [ok(3), RevisionRun(4, "", "not prepared")]
 
     assert unusable_places(question(), runs) == {2: "failed", 4: "not prepared"}
-
-
-def test_a_probability_is_never_rounded_to_certainty() -> None:
-    """Neither up nor down."""
-    assert [percent(share) for share in (0.99999, 0.973, 0.0001)] == ["> 99.9 %", "97.3 %", "< 0.1 %"]
 
 
 def stored(**tags: str) -> Builder:

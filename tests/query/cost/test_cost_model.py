@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bench.query.cost.fit import STRETCHES, T975, bend, fit_steps, jackknife_error
-from bench.query.cost.model import FORMULA, SCHEMA, CostModel, FittedParameter, as_json, fit, model_of
+from bench.query.cost.model import FORMULA, MODEL_SCHEMA, CostModel, FittedParameter, as_json, fit, model_of
 from bench.warehouse.errors import NothingToShow, UnknownName
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -257,7 +257,7 @@ def test_the_formula_of_the_file_is_the_prediction() -> None:
     for costs in (SMOOTH, SHARP):
         model = model_of("A", *served(np.random.default_rng(9), 800, costs))
         told = json.loads(as_json([model]))
-        assert (told["schema"], told["formula"]) == (SCHEMA, FORMULA)
+        assert (told["schema"], told["formula"]) == (MODEL_SCHEMA, FORMULA)
         ms, smooth, sharp = re.fullmatch(
             r"ms = (.*), where bend = (.*), or (.*) if softness is 0", told["formula"]
         ).groups()  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bench.query.cost.phases import PARAMETERS, PhaseModel, PhaseSteps, phase_model_of, predicted_ms, read_phases
+from bench.query.cost.phases import COST_PARAMETERS, PhaseModel, PhaseSteps, phase_model_of, predicted_ms, read_phases
 from bench.query.cost.residuals import residuals_by_region
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from .phase_steps import COSTS, columns, phases
 
 def told(model: PhaseModel) -> list[str]:
     """Which parameters have a value."""
-    return [name for name in PARAMETERS if getattr(model, name) is not None]
+    return [name for name in COST_PARAMETERS if getattr(model, name) is not None]
 
 
 @given(
@@ -30,7 +30,7 @@ def test_planted_costs_are_found_and_collinear_ones_refused(
     steps = phases(1000, seed, costs, noise=0)
     model = phase_model_of("A", steps)
 
-    found = [getattr(model, name).value for name in PARAMETERS]
+    found = [getattr(model, name).value for name in COST_PARAMETERS]
     assert found == pytest.approx(
         [cost * scale for cost, scale in zip(costs, (1, 1e3, 1e3, 1e3), strict=True)], rel=1e-3
     )
@@ -39,7 +39,7 @@ def test_planted_costs_are_found_and_collinear_ones_refused(
     copy = (source_column + 1) % 3
     work[:, copy] = 2 * work[:, source_column]
     model = phase_model_of("A", replace(steps, work=work, ms=predicted_ms(np.array(costs), work)))
-    assert not {PARAMETERS[1 + source_column], PARAMETERS[1 + copy]} & {*told(model)}
+    assert not {COST_PARAMETERS[1 + source_column], COST_PARAMETERS[1 + copy]} & {*told(model)}
     assert model.status == "partial" and "move together" in (model.reason or "")
 
 
@@ -48,7 +48,7 @@ def test_hiccups_have_no_say(hiccups: float) -> None:
     """With noise that resembles its neighbours', and two hiccups in five, each is found to some per cent."""
     model = phase_model_of("A", phases(2000, 7, hiccups=hiccups))
 
-    found = [getattr(model, name).value for name in PARAMETERS]
+    found = [getattr(model, name).value for name in COST_PARAMETERS]
     assert model.status == "ok"
     assert found == pytest.approx(
         [cost * scale for cost, scale in zip(COSTS, (1, 1e3, 1e3, 1e3), strict=True)], rel=0.1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from bench.ingest.run import ingest
-from bench.query.export.folders import FOLDERS, _decimals, _word, folder_files
+from bench.query.export.folders import FOLDER_TARGETS, _decimals, _word, folder_files
 from bench.query.export.runs import Omitted
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, NothingToShow
@@ -42,7 +42,7 @@ def files(target: str, built: Any, run: str = "run") -> tuple[dict[str, str], li
     """The files of a run, and what is said to be left out."""
     left = Omitted()
     built.rows("FROM cells")
-    return folder_files(built, run, FOLDERS[target], left), left.sentences()
+    return folder_files(built, run, FOLDER_TARGETS[target], left), left.sentences()
 
 
 def lay(folder: Path, texts: dict[str, str]) -> Path:
@@ -200,7 +200,7 @@ def test_no_name_leaves_the_folder(name: str) -> None:
     assert not word.startswith(".")
 
 
-@pytest.mark.parametrize("target", first_of(1, FOLDERS))
+@pytest.mark.parametrize("target", first_of(1, FOLDER_TARGETS))
 def test_the_command_writes_into_a_folder(bench: Bench, tmp_path: Path, target: str) -> None:
     """It is made if it is not there; without one the cure is said, and where there is nothing no folder appears."""
     missing = bench("export", "main", "--as", target)

@@ -53,6 +53,19 @@ def test_kernels_and_gaps_add_up_to_the_time_of_the_gpu(bench: Callable[..., Any
     assert (found["base"], found["candidate"], found["unattributed"]["difference"]) == (80_000, 80_000, 0)
 
 
+def test_generated_kernels_are_matched_by_what_they_do(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """Numbers and the kind of reduction differ from one compilation to the next; the operators in the name do not."""
+    kernels = [
+        ("kernel", f"triton_{kind}_fused_add_gelu_{number}", 0.0, 20.0 + number)
+        for kind, number in (("per", 0), ("red", 7))
+    ]
+    sides = [trace(tmp_path / f"{at}.json", [kernel]) for at, kernel in enumerate(kernels)]
+    (found,) = json.loads(bench("why", *sides, "--format", "json").stdout)
+
+    parts = [(part["name"], part["base"], part["candidate"]) for part in found["parts"]]
+    assert parts == [("triton_fused_add_gelu", 20_000, 27_000)]
+
+
 def test_operators_have_the_time_that_is_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Without that of what they call; traces without kernels are compared on the host, and this is said."""
     slower = [(kind, name, start, 5 if name == "aten::gelu" else took) for kind, name, start, took in STEP[:4]]
@@ -124,6 +137,10 @@ def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any],
     other = trace(tmp_path / "c.json", STEP, gpu="A100 \x1b[2J")
     done = bench("compare", trace(tmp_path / "a.json", STEP), other)
     assert "the traces are of different GPUs: H200; A100" in done.stderr and "\x1b" not in done.output
+
+    Path(other).write_text(Path(other).read_text().replace('"cuda_runtime_version": 1', '"cuda_runtime_version": 2'))
+    done = bench("compare", str(tmp_path / "a.json"), other)
+    assert "different software, whose kernels may have other names: cuda runtime version 1 and 2" in done.stderr
 
 
 def test_a_file_without_spans_has_nothing_to_show(bench: Callable[..., Any], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from bench.cli import cli
 from bench.query.comparison.sides import Side
 from bench.query.why.command import cells
-from bench.query.why.parts import NOTHING, Decomposition, DifferencePart, decomposed, folded, part_of
+from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, decomposed, folded, part_of
 from bench.query.why.sources import by_case, label, whole_of
 from bench.query.why.why import why
 from bench.warehouse import recorder
@@ -96,7 +96,7 @@ def test_equal_sides_differ_in_nothing() -> None:
 
     assert [row[0] for row in cells(found)] == ["2 other parts", "unattributed", "work:score"]
     assert len([*cells(found, everything=True)]) == 4
-    assert found.notes[0] == NOTHING
+    assert found.notes[0] == NOTHING_DIFFERS
 
 
 @pytest.mark.parametrize(("errors", "is_said"), [(1, False), (40, True)])
@@ -107,7 +107,7 @@ def test_one_part_of_many_is_beyond_its_interval_by_chance(errors: int, is_said:
         "ns", DifferencePart("whole", 0.0, 1.3, 1.3, -1.0, 3.6), parts, error=1e-3 if errors == 1 else 1.0
     )
 
-    assert (NOTHING in found.notes) == is_said
+    assert (NOTHING_DIFFERS in found.notes) == is_said
 
 
 def stepped(
@@ -214,12 +214,12 @@ def test_the_first_break_of_a_graph_has_its_reason() -> None:
     found = why(warehouse, SIDES, "net", metric="graph_breaks")
 
     assert [(part.difference, part.line) for part in found.parts] == [(1.0, 7)] and found.whole.difference == 1.0
-    assert NOTHING not in found.notes
+    assert NOTHING_DIFFERS not in found.notes
     assert (
         why(
             warehouse.add(*compiled("other", {})), (SIDES[0], Side("other", ("other",))), "net", metric="graph_breaks"
         ).notes[0]
-        == NOTHING
+        == NOTHING_DIFFERS
     )
 
 
@@ -346,14 +346,15 @@ def compared(name: str, ratio: float | None, verdict: str = "UNSURE") -> dict[st
 
 
 def test_cases_add_up_to_the_geometric_mean() -> None:
-    """In logarithms; those on one side only are told."""
+    """In logarithms; those on one side only are rows of their own that add nothing."""
     found = by_case([compared("a", 2.0), compared("b", 0.9), compared("c", 1.0), compared("d", None, "ADDED")])
     assert found is not None
 
     assert found.whole.difference == pytest.approx(100 * math.log(2.0 * 0.9) / 3)
-    assert [part.name for part in found.parts] == ["a", "b", "c"]
+    assert [part.name for part in found.parts] == ["a", "b", "c", "d (ADDED)"]
+    assert [part.name for part in folded(found.parts, nothing=True)] == ["3 other parts", "d (ADDED)"]
     assert total(found) == pytest.approx(found.whole.difference)
-    assert found.notes[1] == "on one side only, in no mean: d (ADDED)"
+    assert found.notes[1] == "1 case on one side only: in no mean, so that what they add is 0"
     assert by_case([compared("a", 2.0)]) is None
 
 
@@ -436,3 +437,19 @@ def test_names_of_lines_are_shown_safe() -> None:
     found = decomposed("ns", whole, [part_of("f: \x1b[2J", 1.0, 2.0, 0.1)], error=0.0)
 
     assert "\x1b" not in str([*cells(found)])
+
+
+def test_a_bin_of_one_step_differs_no_more_surely_than_steps_do() -> None:
+    """It does not tell how steps differ: the others do."""
+    warehouse = Builder()
+    for side, odd in (("base", 10.0), ("candidate", 11.0)):
+        times = [10.0 + (at % 7) / 2 for at in range(640)]
+        times[320] = odd
+        sizes = [100.0] * 640
+        sizes[320] = 5.0
+        warehouse.add(run(side), *steps(side, sizes, times))
+    found = why(warehouse, SIDES, "step")
+
+    lone = next(part for part in found.parts if "4–7" in part.name and part.name.startswith("cost"))
+    assert lone.low is not None and lone.high is not None and lone.low < 0 < lone.high
+    assert NOTHING_DIFFERS in found.notes

@@ -10,7 +10,7 @@ from bench.warehouse.events import Environment, Json
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
-from ...builders import Builder, run, stored
+from ...builders import Builder, case, metric, run, stored
 
 
 def _machine(name: str, cpu: str | None = None, **facts: Any) -> Environment:
@@ -49,7 +49,8 @@ def test_machine_classes(warehouse: Builder) -> None:
     for name, facts in environments.items():
         warehouse.add(_machine(name, "EPYC 7763", **facts), run(name, environment_id=name))
     query = (
-        "SELECT run_id, machine, class_id FROM _machine_facts JOIN _machine_classes USING (facts_id) ORDER BY run_id"
+        "SELECT run_id, machine, class_id FROM _machine_facts JOIN _machine_classes USING (facts_id)"
+        " WHERE is_known ORDER BY run_id"
     )
 
     full, gpu, less = warehouse.rows(query)
@@ -70,6 +71,40 @@ def test_machine_names(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT DISTINCT machine, class_id FROM machines") == [("pool", "pool")]
 
 
+@pytest.mark.parametrize(
+    "pattern", ["^xeon platinum 8370c$", "^xeon platinum 8370c @ 2.80ghz$", "^xeon platinum 8370c @ 2.80ghz, 4 cores$"]
+)
+def test_a_processor_is_named_with_or_without_its_clock(warehouse: Builder, pattern: str) -> None:
+    """A name without * fits the model as people write it, as the class begins, and the whole class."""
+    warehouse.add(
+        _machine("a", "Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz", logical_cores=4), run("a", environment_id="a")
+    )
+    warehouse.connection.execute("CREATE TEMP TABLE _machine_names AS SELECT 'pool' AS name, ? AS pattern", [pattern])
+    assert warehouse.rows("SELECT machine FROM machines") == [("pool",)]
+
+
+def test_a_class_that_the_user_named_is_known(warehouse: Builder) -> None:
+    """All cases 60 % slower may be another machine where no processor is known, but not where the settings name it."""
+    for night in range(8):
+        warehouse.add(
+            Environment(environment_id=f"e{night == 7}", logical_cores=4, extra=_caches(2**25 * (1 + (night == 7)))),
+            run(f"n{night}", "c", environment_id=f"e{night == 7}", started_at=night * 86_400_000_000, source="jmh"),
+        )
+        for name in "abc":
+            it = case(name, run=f"n{night}")
+            warehouse.add(
+                it, metric(it, "latency", (160 if night == 7 else 100) + night % 3 / 10, unit="ns", better="lower")
+            )
+    verdicts = "SELECT DISTINCT verdict FROM regressions(['n7'])"
+
+    assert warehouse.rows(verdicts) == [("UNSURE",)]
+    names = "CREATE TEMP TABLE _machine_names (name VARCHAR, pattern VARCHAR)"
+    warehouse.connection.execute(names)
+    warehouse.connection.execute("INSERT INTO _machine_names VALUES ('pool', '^.*l3 .*$')")
+    assert warehouse.rows("SELECT DISTINCT machine, is_known FROM machines") == [("pool", True)]
+    assert warehouse.rows(verdicts) == [("SLOWER",)]
+
+
 def test_a_class_without_three_runs_has_no_base(warehouse: Builder) -> None:
     """Runs are compared within their class whatever their hosts are called; the third run before is the first that counts."""
     for number, name in enumerate("aabbaba"):
@@ -84,13 +119,16 @@ def test_a_class_without_three_runs_has_no_base(warehouse: Builder) -> None:
 
 
 def test_sides_of_other_machines_are_told(warehouse: Builder) -> None:
-    """Only where every class is known and none is on both sides."""
+    """Only where every class is known and none is on both sides; it is open where a processor is not, and the hosts differ."""
     for name in "abc":
-        warehouse.add(_machine(name, f"cpu {name}"), run(name, environment_id=name))
-    warehouse.add(run("x"))
+        warehouse.add(_machine(name, f"cpu {name}"), run(name, environment_id=name, host=name))
+    warehouse.add(run("n"), *(run(name, host=name[0]) for name in ("x", "xx", "y", "z", "u", "v", "w")))
     query = "SELECT DISTINCT is_other_machine FROM _comparison_sides(?, ?, 20)"
+    known = (("a", "b", True), ("ab", "b", False), ("ab", "c", True), ("a", "n", False))
+    unknown = (("a", "x", None), ("x", "y", None), ("xy", "y", False), ("uvw", "xy", None), ("uvw", "xyz", False))
 
-    for base, candidate, other in (("a", "b", True), ("ab", "b", False), ("ab", "c", True), ("a", "x", False)):
+    assert warehouse.rows(query, [["x"], ["xx"]]) == [(False,)]
+    for base, candidate, other in (*known, *unknown):
         assert warehouse.rows(query, [list(base), list(candidate)]) == [(other,)]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from bench.warehouse.events import Instant
 
-from ...builders import Builder, case, metric, outcome, run
+from ...builders import Builder, case, chunk, metric, outcome, run, source
 from ...exhaustive import exhaustive
 
 MINUTE = 60_000_000  # in µs
@@ -48,6 +48,21 @@ def test_what_bench_measures_again_begins_a_round(warehouse: Builder) -> None:
         _measured(warehouse, run_id, minute, name, source="measure", git_dirty=True, git_commit="c1")
 
     assert _rounds(warehouse) == [["one", "more"], ["changed", "rest"]]
+
+
+def test_a_log_of_steps_began_with_its_first_step(warehouse: Builder) -> None:
+    """A week of logs is in order of its days, however it was loaded, and each is a round, also two of one half hour."""
+    for loaded, (run_id, minute) in enumerate((("tuesday", 1440), ("evening", 20), ("monday", 0), ("mute", None))):
+        at = None if minute is None else Instant(minute * MINUTE)
+        warehouse.add(
+            run(run_id, "c", source="scheduler"), source(run_id, run=run_id, recorded_at=Instant(5000 * MINUTE + loaded)),
+            chunk(1, run=run_id, source_id=run_id, recorded_at=at and Instant(at + MINUTE)),
+            chunk(2, run=run_id, source_id=run_id, recorded_at=at),
+        )  # fmt: skip
+
+    assert _rounds(warehouse) == [["monday"], ["evening"], ["tuesday"], ["mute"]]
+    query = "SELECT run_id FROM run_summaries ORDER BY began_at"
+    assert warehouse.rows(query) == [("monday",), ("evening",), ("tuesday",), ("mute",)]
 
 
 @exhaustive

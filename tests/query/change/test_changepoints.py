@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ..exhaustive import at_most, in_parts
+from ...exhaustive import at_most, in_parts
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 Values = Sequence[float | None] | NDArray[np.float64]

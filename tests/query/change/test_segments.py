@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from ..exhaustive import at_most
+from ...exhaustive import at_most
 
 LEAST = 3
 
