@@ -80,7 +80,7 @@ class Bands:
 
     @property
     def extents(self) -> list[Extent]:
-        """Of each config with points, its place and its smallest and largest x and y."""
+        """The extent of each config with points: its place, and its smallest and largest x and y."""
         return [
             Extent(
                 place,

@@ -1,4 +1,4 @@
-"""Which chart fits what a store holds: the one that `bench viz` draws unless one is named, and what else there is."""
+"""The chart that fits what a store holds: the one that `bench viz` draws unless one is named, and what else there is."""
 
 from typing import TYPE_CHECKING
 

@@ -1,20 +1,23 @@
 """`bench report`: the results of a run as Markdown or as one offline page, or piped into a command that posts them."""
 
 import contextlib
+import functools
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import click
 
+from ..query.comparison.compare import CHANGES
 from ..query.document import COMMENT_LIMIT
 from ..query.question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
 from ..sql.rules import MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP
 from ..warehouse.console.completion import complete
 from ..warehouse.console.declared import Backends, Option, Positional, Suites, Surface
+from ..warehouse.console.numbers import file_size
 from ..warehouse.console.options import notify
 from ..warehouse.errors import BenchError, Exit, MissingExtra
 from ..warehouse.store import Store
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from .output.figure import Figure
     from .output.render import Renderer
 
+PICTURED = 4  # cases of which a finding is drawn
 FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
@@ -167,7 +171,7 @@ def _write(path: Path, content: bytes) -> None:
 
     with replacing(path) as half:
         half.write_bytes(content)
-    click.echo(f"wrote {path} ({len(content) / 1000:,.0f} kB)", err=True)
+    click.echo(f"wrote {path} ({file_size(len(content))})", err=True)
 
 
 def _renderer() -> "contextlib.AbstractContextManager[Renderer | None]":
@@ -251,33 +255,52 @@ def _with_pictures(document: "Document") -> "Document":
     return dataclasses.replace(document, sections=sections)
 
 
+def _worst_cases(findings: Sequence[Mapping[str, Any]]) -> tuple[dict[str, list[str]], list[str]] | None:
+    """The first cases of which the metric of the worst finding changed, as values of columns, and that metric; None of none."""
+    changed = [row for row in findings if row["verdict"] in CHANGES and row["case_id"] is not None]
+    if not changed:
+        return None
+    metric = changed[0]["metric"]
+    alike = [row for row in changed if row["metric"] == metric][:PICTURED]
+    columns = {column: list(dict.fromkeys(row[column] for row in alike)) for column in ("config", "case_id")}
+    return {"name": [], "backend": [], **columns}, [metric]
+
+
 def _figures(
     warehouse: "Warehouse", report: "Report", document: "Document"
 ) -> Iterator[tuple[str, Sequence["Figure"]]]:
-    """By section, the charts of it; one that has nothing to draw is left out."""
-    from .charts import history, movers, runtime_vs_tokens, speedups
+    """The charts of each section; one that has nothing to draw is left out."""
+    from .charts import case_history, history, movers, speedups
+    from .run_charts import DrawableRuns
 
     sides = report.sides
     runs = [side.runs[0] for side in sides] if sides else report.parts
-    apart = "run" if len({*report.configs}) < len(report.configs) else None  # else both sides would be one config
-    charts: dict[str, Callable[[], Figure]] = {
-        "speedups": lambda: speedups.draw(warehouse, runs=runs, suites=report.suites, backends=report.backends),
-        "history": lambda: history.draw(
-            warehouse, configs=list(dict.fromkeys(report.configs)), suites=report.suites, backends=report.backends
-        ),
-        "scheduler": lambda: runtime_vs_tokens.draw(warehouse, runs=report.runs, split_by=apart),
+    charts: dict[str, Sequence[Callable[[], Figure]]] = {
+        "speedups": [lambda: speedups.draw(warehouse, runs=runs, suites=report.suites, backends=report.backends)],
+        "history": [
+            lambda: history.draw(
+                warehouse, configs=list(dict.fromkeys(report.configs)), suites=report.suites, backends=report.backends
+            )
+        ],
+        "scheduler": [
+            functools.partial(chart.draw, warehouse) for chart in DrawableRuns.of(warehouse).of_steps(report.runs)
+        ],
     }
     moved: Callable[[str, str], Figure] = lambda base, candidate: movers.draw(  # noqa: E731
         warehouse, base, candidate, suites=report.suites, backends=report.backends, all_runs=report.all_runs,
-        title=report.document.verdict,
     )  # fmt: skip
+    if worst := _worst_cases(report.findings):
+        charts["regressions"] = [
+            functools.partial(case_history.draw, warehouse, *worst, last=None, title=None, size=None)
+        ]
     if sides:
-        charts["changed"] = lambda: moved(sides[0].name, sides[1].name)
+        charts["changed"] = [lambda: moved(sides[0].name, sides[1].name)]
     elif before := report.before:
-        charts["changes"] = lambda: moved(before, runs[-1])
+        charts["changes"] = [lambda: moved(before, runs[-1])]
     for section in document.sections:
-        if section.key in charts:
-            try:
-                yield section.key, [charts[section.key]()]
-            except BenchError:  # such as runs without latency, or that repeat each other
-                continue
+        drawn = []
+        for draw in charts.get(section.key, ()):
+            with contextlib.suppress(BenchError):  # such as runs without latency, or that repeat each other
+                drawn.append(draw())
+        if drawn:
+            yield section.key, drawn

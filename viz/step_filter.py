@@ -32,7 +32,7 @@ MaxModelRunMs = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFilter:
-    """Which scheduler steps a chart draws: of which series, within which limits."""
+    """The scheduler steps that a chart draws: of which series, within which limits."""
 
     series: StepSeries
     trim: int

@@ -1,4 +1,4 @@
-"""What a chart of two series of scheduler steps shows, in one sentence: the verdicts of `bench compare` by tokens."""
+"""The finding of a chart of two series of scheduler steps, in one sentence: the verdicts of `bench compare` by tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from ..query.comparison.compare import BETTER, LIKELY_BETTER, LIKELY_WORSE, WORSE
 from ..query.pasteable_sql import list_literal
 from ..warehouse.console.numbers import counted, percent
+from .step_filter import MAX_SCHEDULE_MS, TRIM, StepFilter
+from .style.labels import labels
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
+_NAMED = 32  # columns of a config's name in the title
 _LESS, _MORE = (*BETTER, *LIKELY_BETTER), (*WORSE, *LIKELY_WORSE)
 _SQL = """SELECT
     split_part(tokens, '–', 1)::BIGINT, split_part(tokens, '–', -1)::BIGINT, span,
@@ -33,10 +36,22 @@ class _Range:
     change: float | None  # of the time, as a fraction
 
 
+def of_two_series(warehouse: "Warehouse", steps: StepFilter) -> str | None:
+    """The second of two series against the first, in words. With limits of the user it is unknown: verdicts are on all steps."""
+    names = steps.series.names
+    if len(names) != 2 or steps.trim != TRIM or steps.max_schedule_ms < MAX_SCHEDULE_MS:
+        return None
+    base, candidate = names
+    found = time_by_tokens(
+        warehouse, steps.series.runs_of[base], steps.series.runs_of[candidate], limit_ms=steps.max_model_run_ms
+    )
+    return found and f"{labels(names, _NAMED)[candidate]}: {found}"
+
+
 def time_by_tokens(
     warehouse: "Warehouse", base: Sequence[str], candidate: Sequence[str], *, limit_ms: float
 ) -> str | None:
-    """How model runs of the candidate differ from the base's: `12 % less time up to 255 tokens, 7.1 % more from 512 on`.
+    """The difference of the candidate's model runs from the base's: `12 % less time up to 255 tokens, 7.1 % more from 512 on`.
 
     Only ranges of tokens count that `bench compare` calls changed, likely or beyond doubt, with its ratios.
 
@@ -77,7 +92,7 @@ def _sizes(ranges: Sequence[_Range], places: Sequence[int]) -> str:
 
 
 def _where(ranges: Sequence[_Range], places: Sequence[int], *, noun: bool) -> str:
-    """Which ranges: those of all tokens, up to a number, from one on or between two; how many of them, unless all."""
+    """The ranges in words: of all tokens, up to a number, from one on or between two; how many of them, unless all."""
     low, high = places[0], places[-1]
     within = high + 1 - low
     some = f"in {len(places)} of {within} ranges" if len(places) < within else ""

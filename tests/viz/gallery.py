@@ -39,29 +39,28 @@ STACKS = {  # call path -> samples
     "evaluate;forward": 130,
 }  # fmt: skip
 SLOWER = {"train;forward;mlp;gelu": 430, "train;forward;mlp;gelu;to_float64": 95, "load;read_rows;decompress": 160}
-COMMANDS = {  # the command of each picture
-    "bisect": "bisect",
-    "compile-time": "compile-time --backends inductor",
-    "distribution": "distribution main my-branch --models resnet50 --backends inductor",
-    "flame": "flame py-spy-main py-spy-my-branch",
-    "history": "history --suites torchbench --configs main",
-    "latency-vs-batch": "latency-vs-batch --configs server-A --targets 64 256 1024",
-    "memory-lines": "memory-lines",
-    "memory-timeline": "memory-timeline --configs my-branch --sources rss",
-    "movers": "movers main my-branch",
-    "pareto": "pareto --configs engine-A engine-B",
-    "pass-rate": "pass-rate --configs main --last 14 --bottom 20",
-    "query": "query \"SELECT name, suite, median AS latency_ns FROM cells WHERE backend = 'eager' AND config = 'main'"
+OPTIONS = {  # of the picture of a chart; the others are drawn as their name alone does
+    "compile-time": "--backends inductor",
+    "distribution": "main my-branch --models resnet50 --backends inductor",
+    "flame": "py-spy-main py-spy-my-branch",
+    "history": "--suites torchbench --configs main",
+    "latency-vs-batch": "--configs server-A --targets 64 256 1024",
+    "memory-timeline": "--configs my-branch --sources rss",
+    "movers": "main my-branch",
+    "pareto": "--configs engine-A engine-B",
+    "pass-rate": "--configs main --last 14 --bottom 20",
+    "query": "\"SELECT name, suite, median AS latency_ns FROM cells WHERE backend = 'eager' AND config = 'main'"
              " AND metric = 'latency' QUALIFY run_id = max(run_id) OVER () ORDER BY median\"",
-    "runtime-vs-tokens": "runtime-vs-tokens --configs server-A server-B --fit",
-    "slo-curve": "slo-curve --configs engine-A engine-B --ttft 150 --tpot 40",
-    "speedups": "speedups --configs my-branch",
-    "step-breakdown": "step-breakdown --configs server-A server-B",
-    "throughput": "throughput --configs server-A server-B",
-    "timeline": "timeline --configs server-A",
-    "usage": "usage --models bert gpt2 --configs sizes",
-    "why": "why main my-branch --case geomean",
+    "runtime-vs-tokens": "--configs server-A server-B --fit",
+    "slo-curve": "--configs engine-A engine-B --ttft 150 --tpot 40",
+    "speedups": "--configs my-branch",
+    "step-breakdown": "--configs server-A server-B",
+    "throughput": "--configs server-A server-B",
+    "timeline": "--configs server-A",
+    "usage": "--models bert gpt2 --configs sizes",
+    "why": "main my-branch --case geomean",
 }  # fmt: skip
+COMMANDS = {name: f"{name} {OPTIONS.get(name, '')}".rstrip() for name in sorted(CHARTS)}
 
 
 def warehouse() -> Warehouse:

@@ -8,7 +8,7 @@ from bench.viz.charts.runtime_vs_tokens import draw
 from bench.viz.output import render
 from bench.viz.output.figure import Figure
 
-from ..exhaustive import exhaustive, first_of
+from ..exhaustive import exhaustive, sampled
 from .steps import add_few, few, many
 
 image = pytest.importorskip("PIL.Image")
@@ -31,8 +31,17 @@ def test_a_reduced_chart_looks_like_the_whole(monkeypatch: pytest.MonkeyPatch) -
 CORNERS: dict[str, list[tuple[int, float | None]]] = {"A": [(5, 0.5), (2000, 40.0)], "B": [(5, 40.0), (2000, 0.5)]}
 
 
-@pytest.mark.parametrize("size", first_of(2, [pytest.param(size) for size in ((6, 4), (3.3, 2.2), (13.3, 7.5))]))
-@pytest.mark.parametrize("y_scale", ["linear", "log", "robust"])
+SIZES = ((6, 4), (3.3, 2.2), (13.3, 7.5))
+
+
+@pytest.mark.parametrize(
+    ("y_scale", "size"),
+    sampled(
+        [(scale, size) for scale in ("linear", "log", "robust") for size in SIZES],
+        ("linear", (6, 4)),
+        ("log", (3.3, 2.2)),
+    ),
+)
 def test_a_step_lies_under_its_cell(renderer: render.Renderer, y_scale: str, size: tuple[float, float]) -> None:
     """Cells at all corners have the colours of their configs, and there is none where no step is."""
     far: list[tuple[int, float | None]] = [(1000, 190.0)] * 3  # beyond the break of a robust axis

@@ -20,9 +20,8 @@ def test_every_chart_has_its_picture(name: str) -> None:
 
 
 def test_the_page_is_the_one_that_the_commands_make() -> None:
-    """It has every chart, by `COMMANDS` of gallery.py, and charts.md points at it."""
+    """It is made of `COMMANDS` of gallery.py, and charts.md points at it."""
     assert (FOLDER / "README.md").read_text(encoding="utf-8") == page()
-    assert list(COMMANDS) == sorted(CHARTS)
     assert "gallery/README.md" in (FOLDER.parent / "charts.md").read_text(encoding="utf-8")
 
 

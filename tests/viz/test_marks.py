@@ -162,6 +162,9 @@ def test_neighbours_that_failed_alike_share_a_note_where_each_has_no_room() -> N
     assert one.fields["shared"] == ["", "wrong, OOM ×2", "", "", "OOM ×2, timeout", ""]
     shown = {high: one.spec(False, (6.0, high), 60.0)["layer"][-1]["encoding"]["text"]["field"] for high in (4.0, 1.6)}
     assert shown == {4.0: "note", 1.6: "shared"}
+    assert (
+        one.spec(True, (6.0, 4.0), 60.0)["layer"][-1]["encoding"]["text"]["field"] == "shared"
+    )  # letters have one size there
 
 
 @pytest.mark.parametrize("high", [4.0, 1.6])

@@ -59,7 +59,7 @@ def test_files_hold_the_page_and_the_markdown(store: Path, tmp_path: Path) -> No
 
     assert (found.exit_code, found.stdout) == (0, "")
     assert text.read_text().startswith("## main: run aaaa-2\n")
-    assert page.read_bytes().count(b'class="chart"') == 3
+    assert page.read_bytes().count(b'class="chart"') == 4
 
 
 @pytest.mark.exhaustive
@@ -136,3 +136,23 @@ def test_the_limit_holds(store: Path) -> None:
     """In characters, whatever the run."""
     assert len(report(store, "--limit", "900").stdout) <= 900
     assert len(report(store, "--limit", "0").stdout) > 900
+
+
+def test_a_report_shows_what_got_slower_in_a_picture_before_its_table(tmp_path: Path) -> None:
+    """The history of the case that changed, and of no other; a run as fast as those before has none."""
+    pytest.importorskip("vl_convert")
+    for day in range(6):
+        with run("main", store=tmp_path / ".bench", run_id=f"day-{day}") as recorder:
+            for name in ("calm", "slower"):
+                case = recorder.case(name, backend="inductor")
+                for block in range(10):
+                    slow = 1.5 if (day, name) == (5, "slower") else 1
+                    case.timing(int((1_000_000 + 1000 * ((7 * block + day) % 10)) * slow), details={"block": block})
+                case.outcome("ok")
+    pages = [tmp_path / "day-5.html", tmp_path / "day-4.html"]
+    for page in pages:
+        assert report(tmp_path / ".bench", page.stem, "-o", str(page)).exit_code == 0
+
+    slower, calm = (page.read_text() for page in pages)
+    assert 'class="chart"' in slower.partition('<section id="regressions">')[2].partition("<table")[0]
+    assert 'class="chart"' not in calm.partition('<section id="regressions">')[2].partition("</section>")[0]

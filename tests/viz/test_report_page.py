@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from bench.query.document import Document, Section, Table, TableColumn
+from bench.query.document import Document, Section, Table, TableColumn, Told
 from bench.viz.charts.runtime_vs_tokens import draw
 from bench.viz.output import files, report_page
 
@@ -40,7 +41,7 @@ def written(folder: Path, names: Sequence[str]) -> Path:
 
 def column(browser: Page, at: int) -> list[str]:
     """What stands in a column of the first table, in order, hidden rows left out."""
-    rows = "document.querySelector('.table').querySelectorAll('tbody tr:not([hidden])')"
+    rows = "document.querySelector('.table').querySelectorAll('tbody:not([hidden]) tr:not(.note)')"
     found: list[str] = browser.ask(f"[...{rows}].map(row => row.cells[{at}].textContent)")
     return found
 
@@ -59,21 +60,45 @@ def test_nothing_of_a_name_runs(browser: Page, tmp_path: Path) -> None:
     assert browser.ask("document.querySelectorAll('script').length") == 3
     assert browser.ask("document.querySelectorAll('img, iframe, link, object').length") == 0
     assert browser.marks() > 50
+    assert browser.ask("document.querySelector('.chart summary').getAttribute('aria-label')") == "Save the chart"
 
 
 def test_a_click_on_a_heading_sorts(browser: Page, tmp_path: Path) -> None:
-    """Numbers by size, once up and once down, what is missing last both times."""
+    """Numbers by size, once down and once up, what is missing last both times."""
     browser.open(written(tmp_path, ["a10", "a9", "b", "c"]))
 
     press(browser, ".table th:nth-child(2) button")
-    up = column(browser, 1)
-    press(browser, ".table th:nth-child(2) button")
     down = column(browser, 1)
+    press(browser, ".table th:nth-child(2) button")
+    up = column(browser, 1)
     press(browser, ".table th:nth-child(1) button")
 
     assert (up, down) == (["7.00x", "8.00x", "9.00x", ""], ["9.00x", "8.00x", "7.00x", ""])
     assert column(browser, 0) == ["a9", "a10", "b", "c"]
     assert browser.ask("document.querySelector('.table th').getAttribute('aria-sort')") == "ascending"
+
+
+def test_what_is_said_of_a_row_stands_below_it_and_moves_with_it(browser: Page, tmp_path: Path) -> None:
+    """In lines of its own as wide as the table; a number in words sorts by its value, and nothing scrolls sideways."""
+    columns = [TableColumn("case"), TableColumn("change", "told"), TableColumn("why", "note")]
+    rows: list[list[Any]] = [
+        ["a", Told(1.5, "1.50x slower (95 % 1.4–1.6)"), "because " * 60],
+        ["b", Told(0.5, "2.00x faster"), ""],
+        ["c", None, "gone"],
+    ]
+    sections = [Section(key="one", title="One", tables=[Table(columns, rows)])]
+    document = Document(title="t", verdict="v", good=None, sections=sections)
+    path = tmp_path / "notes.html"
+    path.write_bytes(report_page.page(document, {}, font="sans-serif", bundle=b""))
+    browser.window(1300, 800)
+    browser.open(path)
+    press(browser, ".table th:nth-child(2) button")
+
+    assert column(browser, 0) == ["b", "a", "c"]
+    notes = "[...document.querySelectorAll('tr.note')].map(row => row.parentElement.textContent)"
+    assert [(text[0], text[-8:]) for text in browser.ask(notes)] == [("a", "because "), ("c", "cgone")]
+    assert browser.ask("document.querySelectorAll('.table th').length") == 2
+    assert browser.ask("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.table .scroll'))") == 0
 
 
 def test_typing_filters_and_copying_takes_what_is_shown(browser: Page, tmp_path: Path) -> None:

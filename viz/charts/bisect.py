@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...query.bisect.render import percent
 from ...query.bisect.results import find_search
 from ...query.computed import compute
 from ...query.pasteable_sql import text_literal
 from ...warehouse.console.declared import Option
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, percent_change, probability
 from ...warehouse.errors import NothingToShow
 from ..data import Row, read_rows, select
 from ..marks.lines import Lines, Panel, Point
@@ -67,7 +66,8 @@ def draw(
         tips=(("commit", None), ("runs", None), ("status", None)), wanted_size=size, dashed=False, columns=1,
     )  # fmt: skip
     return compose(
-        "bisect", title=title, default_title=f"The commit that changed {what}", facts=_facts(question, result, rows), form=form,
+        "bisect", title=title, default_title=f"The commit that changed {what}", form=form,
+        finding=f"{what}: {_answer(result)}" if result["status"] == "found" else None, facts=_facts(question, result, rows),
         sql=sql, rows=rows, parameters={"search": question.search},
         counts=[{"search": question.search, **{key: result[key] for key in ("commits", "revisions", "runs")}}],
     )  # fmt: skip
@@ -94,23 +94,25 @@ def _levels(result: Row, rows: Sequence[Row]) -> list[Level]:
     ]
 
 
-def _facts(question: "BisectQuestion", result: Row, rows: Sequence[Row]) -> list[str]:
-    """The subtitle: the answer with its doubt, how much it took, and what could not be measured."""
+def _answer(result: Row) -> str:
+    """The answer with its doubt."""
     first, last = (str(result[end] or "")[:DIGITS] for end in ("first_commit", "last_commit"))
     which = first if first == last else f"{first} to {last}"
-    between = (
-        ""
-        if result["change"] is None
-        else f" by {result['change']:+.1%} (95 % {result['low']:+.1%} to {result['high']:+.1%})"
-    )
-    held = sum(row["status"] in ("not prepared", "failed") for row in rows)
+    change = percent_change(result["change"], result["low"], result["high"])
+    between = f" by {change}" if change else ""
     answers: dict[str, Any] = {
-        "found": f"{which} changed it{between}, {percent(result['probability'] or 0.0)} sure",
-        "nothing": f"no commit changed it, {percent(result['nothing'])} sure",
+        "found": f"{which} changed it{between}, {probability(result['probability'] or 0.0)} sure",
+        "nothing": f"no commit changed it, {probability(result['nothing'])} sure",
         "open": "not sure yet",
     }
+    return str(answers[result["status"]])
+
+
+def _facts(question: "BisectQuestion", result: Row, rows: Sequence[Row]) -> list[str]:
+    """The subtitle: the answer unless the title says it, how much it took, and what could not be measured."""
+    held = sum(row["status"] in ("not prepared", "failed") for row in rows)
     return [
-        answers[result["status"]],
+        *([_answer(result)] if result["status"] != "found" else []),
         *([f"{counted(result['others'], 'other change')}"] if result["others"] else []),
         f"{counted(result['runs'], 'run')} of {counted(result['revisions'], 'revision')}, {counted(result['commits'], 'commit')}",
         *([f"{counted(held, 'commit')} cannot be measured"] if held else []),

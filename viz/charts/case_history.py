@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from ...query.change.changepoints import LEAST_RUNS, change_points
 from ...query.change.levels import ChangePoint
 from ...query.pasteable_sql import list_literal
-from ...warehouse.console.numbers import counted, percent
+from ...warehouse.console.numbers import counted, percent, percent_change
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows, select
+from ..findings import MAY_END, is_newest, of_changes
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import Level
 from ..marks.run_axis import RunAxis, began, days_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NAME = "history"
 MOST_PANELS = 12
 LASTING = ("step", "drift")
-LastingChange = tuple[tuple[str, str], ChangePoint]  # with the case and the series of its line
+FoundChange = tuple[tuple[str, str], ChangePoint]  # with the case and the series of its line
 NAME_COLUMNS = 40  # of a case in the title
 NAMED = 3  # changes that the subtitle names
 
@@ -103,7 +104,7 @@ def draw(
         NAME,
         title=title,
         default_title=f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
-        finding=_finding(_lasting(changes), lines, axis),
+        finding=_finding(_lasting(changes) or _newest(changes, lines), lines, axis),
         facts=[
             *common_values(drawn, ("config", "suite", "mode", "dtype", "device", "backend", "metric")),
             days_of(len(axis.names), drawn),
@@ -210,25 +211,31 @@ def _pieces(changes: Sequence[ChangePoint], last: int) -> Iterator[tuple[int, in
 
 
 def _height(drift: ChangePoint, start: int, y: float) -> float:
-    """Where a drift ends that is at this height at `start`."""
+    """The height at which a drift ends that is at this height at `start`."""
     slope = (drift.after - drift.before) / max(1, drift.end - max(0, drift.index - 1))
     return y + slope * (drift.end - start)
 
 
-def _lasting(changes: Mapping[tuple[str, str], Sequence[ChangePoint]]) -> list[LastingChange]:
+def _lasting(changes: Mapping[tuple[str, str], Sequence[ChangePoint]]) -> list[FoundChange]:
     """Steps and drifts of all lines, the largest first."""
     found = [(key, change) for key, found in changes.items() for change in found if change.kind in LASTING]
     return sorted(found, key=lambda item: -abs(item[1].magnitude or 0))
 
 
-def _finding(
-    lasting: Sequence[LastingChange], lines: Mapping[tuple[str, str], Sequence[Row]], axis: RunAxis
-) -> str | None:
-    """The largest change, where it is a step: `latency of mlp: +12 % since 2026-05-03`; `at` where its line changed again."""
-    if not lasting:
+def _newest(
+    changes: Mapping[tuple[str, str], Sequence[ChangePoint]], lines: Mapping[tuple[str, str], Sequence[Row]]
+) -> list[FoundChange]:
+    """Excursions in which the newest run of a line is, the largest first: nothing tells yet whether they last."""
+    found = [(key, change) for key, found in changes.items() for change in found if is_newest(change, lines[key])]
+    return sorted(found, key=lambda item: -abs(item[1].magnitude or 0))
+
+
+def _finding(found: Sequence[FoundChange], lines: Mapping[tuple[str, str], Sequence[Row]], axis: RunAxis) -> str | None:
+    """The largest change, unless it is a drift: `latency of mlp: +12 % since 2026-05-03`; `at` where its line changed again."""
+    if not found:
         return None
-    key, change = lasting[0]
-    if change.kind != "step" or not change.magnitude:
+    key, change = found[0]
+    if change.kind == "drift" or not change.magnitude:
         return None
     line = lines[key]
     row, place = line[change.index], axis.places[line[change.index]["run_id"]]
@@ -238,11 +245,11 @@ def _finding(
     name = axis.names[place]
     when = {"run [day]": str(row["began_at"])[:10], "run, the oldest first": f"run {name}"}.get(axis.title, name)
     alone = len({whose for _, whose in lines}) == 1
-    is_last = all(other.index <= change.index for place, other in lasting if place == key)
+    is_last = all(other.index <= change.index for place, other in found if place == key)
+    size = f"{'−' if change.magnitude < 0 else '+'}{percent(abs(change.magnitude))}"
     return (
         f"{row['metric']} of {shorten(printable(row['name']), NAME_COLUMNS)}{'' if alone else f' ({key[1]})'}:"
-        f" {'−' if change.magnitude < 0 else '+'}{percent(abs(change.magnitude))} {'since' if is_last else 'at'} {when}"
-        + (f", the largest of {counted(len(lasting), 'change')}" if len(lasting) > 1 else "")
+        f" {size} {of_changes(change, when, len(found), lasts=is_last)}"
     )
 
 
@@ -254,20 +261,24 @@ def _describe_changes(
     several: bool,
 ) -> list[str]:
     """The changes in words, the largest first."""
-    lasting = _lasting(changes)
+    lasting, newest = _lasting(changes), _newest(changes, lines)
     kinds = Counter(change.kind for found in changes.values() for change in found)
     alone = len({whose for _, whose in lines}) == 1  # then it is named above
     sentences = []
-    for (case, whose), change in lasting[:NAMED]:
+    for (case, whose), change in (lasting or newest)[:NAMED]:
         called = " · ".join([*([case] if several else []), *([] if alone else [whose])])
-        size = "" if change.magnitude is None else f"{change.magnitude:+.1%} "
+        size = "" if change.magnitude is None else f"{percent_change(change.magnitude)} "
         where = axis.names[axis.places[lines[case, whose][change.index]["run_id"]]]
-        sentences.append(f"{called} {size}at {where}".lstrip())
+        sentences.append(f"{called} {size}{'at' if lasting else 'since'} {where}".lstrip())
     if max(map(len, lines.values())) < LEAST_RUNS:
         return [f"too few runs to find changes: {LEAST_RUNS} are needed"]
     return [
-        f"{counted(len(lasting), 'change')} found" if lasting else "no change found",
+        f"{counted(len(lasting), 'change')} found"
+        if lasting
+        else f"{counted(len(newest), 'change')}{MAY_END}"
+        if newest
+        else "no change found",
         *sentences,
-        *([counted(kinds["excursion"], "excursion")] if kinds["excursion"] else []),
+        *([counted(past, "excursion")] if (past := kinds["excursion"] - len(newest)) else []),
         *(["alternates between two levels"] if kinds["two levels"] else []),
     ]

@@ -10,6 +10,7 @@ from ...warehouse.console.declared import Backends, Configs, Models, Option, Run
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.errors import NothingToShow
 from ..data import USUAL, Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
+from ..findings import largest
 from ..marks.bars import Bar, Bars
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -80,6 +81,7 @@ def draw(
         "compile-time",
         title=title,
         default_title=TITLE,
+        finding=largest(((_whose(bar), bar.value) for bar in bars), "ns", "compile time"),
         facts=[
             *common_values(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
             "the only result" if total == 1 else drawn,
@@ -99,6 +101,11 @@ def draw(
         ],
         total=total,
     )  # fmt: skip
+
+
+def _whose(bar: Bar) -> str:
+    """The case, and its series where there is one."""
+    return f"{bar.row} · {bar.series}" if bar.series else bar.row
 
 
 def _cases(condition: str) -> str:

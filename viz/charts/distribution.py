@@ -11,6 +11,7 @@ from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import BenchError, NothingToShow
 from ..data import Row, all_configs, filter_sql, in_order, read_rows
+from ..findings import compared
 from ..marks.ecdf import Ecdf, EcdfPoint, Summary
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -41,8 +42,8 @@ def draw(
 ) -> Figure:
     """The samples of one case on each side: how many lie at or below a value, each by itself, and the median.
 
-    A side is a run: the beginning of an id, a config, a commit, latest or latest~1. The bar below is the distribution-free
-    95 % interval of the median. Where several cases fit, the first by name is drawn.
+    A side is a run: the beginning of an id, a config, a commit, latest or latest~1. The bar below is the 95 % interval
+    of the median, which `bench show` prints. Where several cases fit, the first by name is drawn.
 
     \b
         bench viz distribution main my-branch --models resnet50 --backends inductor
@@ -105,6 +106,7 @@ def draw(
         "distribution",
         title=title,
         default_title=f"Samples of {rows[0]['name']}",
+        finding=_finding(warehouse, [*reversed(first.values())], metric),
         facts=[
             *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),
             *(f"median of {shorten(name, 28)}: {_describe(row)}" for name, row in reversed(first.items()) if len(first) <= TOLD),
@@ -126,10 +128,19 @@ def draw(
     )  # fmt: skip
 
 
+def _finding(warehouse: "Warehouse", drawn: Sequence[Row], metric: str) -> str | None:
+    """The second of two sides against the first, in the words of `bench compare`, where it is sure."""
+    if len(drawn) != 2 or drawn[0]["run_id"] == drawn[1]["run_id"] or drawn[0]["case_id"] != drawn[1]["case_id"]:
+        return None
+    base, candidate = drawn
+    said = compared(warehouse, base["run_id"], candidate["run_id"], candidate["case_id"], metric)
+    return said and f"{shorten(candidate['side'], 28)}: {metric} of {shorten(candidate['name'], 28)} is {said}"
+
+
 def _cure(warehouse: "Warehouse", runs: Sequence[str], sides: Sequence[str]) -> str:
-    """What shows what the sides measured."""
-    steps = "SELECT 1 FROM run_summaries WHERE list_contains(?::VARCHAR[], run_id) AND steps > 0 AND cases = 0 LIMIT 1"
-    if warehouse.rows(steps, [[*runs]]):
+    """The command that shows what the sides measured."""
+    stepped = "run_summaries ANTI JOIN case_outcomes USING (run_id) WHERE steps > 0"
+    if warehouse.rows(f"SELECT 1 FROM {stepped} AND list_contains(?::VARCHAR[], run_id) LIMIT 1", [[*runs]]):
         return f"They recorded scheduler steps. Draw these with: bench viz runtime-vs-tokens {shlex.join(sides)}"
     return f"See what they measured: bench list cases --runs {shlex.quote(sides[0])}"
 

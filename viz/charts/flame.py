@@ -147,7 +147,7 @@ def _largest(root: PathNode, scale: float, unit: str | None) -> Iterator[str]:
 
 
 def _gone(root: PathNode, scale: float, unit: str | None) -> Iterator[str]:
-    """What is only in the base has no width: it is said."""
+    """A sentence about what only the base has: it has no width in the picture."""
     waiting, gone = [root], list[float]()
     while waiting:
         node = waiting.pop()

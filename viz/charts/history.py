@@ -10,6 +10,7 @@ from ...warehouse.console.declared import Backends, Configs, Models, Option, Run
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, read_rows, select
+from ..findings import moved
 from ..marks.lines import Lines, Panel, Point
 from ..marks.run_axis import RunAxis, began, days_of
 from ..options import Size, Title
@@ -39,9 +40,12 @@ SERIES = ("backend", "config")
 def _changed(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> list[str]:
     """Cases whose numbers changed, the largest change first; where none did, the first by name."""
     from ...query.change import history as past
+    from ...query.change import series as chosen
 
-    past.choose(warehouse, {column: values for column, values in where.items() if values and column != "run_id"}, None)
-    series = past.read(warehouse)
+    chosen.choose(
+        warehouse, {column: values for column, values in where.items() if values and column != "run_id"}, None
+    )
+    series = chosen.read(warehouse)
     if not series:
         return []
     rows = past.find(series, min_magnitude=0.01).rows
@@ -132,6 +136,7 @@ def draw(
         "history",
         title=title,
         default_title=TITLE,
+        finding=_finding(points, panels, axis),
         facts=[
             *common_values(rows, ("config", *PANEL)),
             days_of(len(axis.names), rows),
@@ -175,6 +180,17 @@ def _points(
                 points += found
                 panels.append(replace(panel, title=title if several else ""))
     return (points, panels, flat) if points or not flat else _points(rows, axis, metrics, all_drawn=True)
+
+
+def _finding(points: Sequence[Point], panels: Sequence[Panel], axis: RunAxis) -> str | None:
+    """The largest step of the lines that are drawn."""
+    lines: dict[str, list[tuple[str, float]]] = {}
+    several = len({point.series for point in points}) > 1
+    for point in points:
+        panel = panels[point.panel]
+        parts = [panel.y_title, *([panel.title] if panel.title else []), *([point.series] if several else [])]
+        lines.setdefault(" · ".join(parts), []).append((axis.names[int(point.x)], point.y))
+    return moved(lines)
 
 
 def _is_flat(points: Sequence[Point]) -> bool:

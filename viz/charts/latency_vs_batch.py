@@ -7,7 +7,7 @@ import click
 
 from ...query.pasteable_sql import number_literal
 from ...warehouse.console.declared import Option, Runs
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, exact_percent
 from ...warehouse.errors import NothingToShow
 from .. import step_filter
 from ..data import all_configs, in_order, read_rows, select
@@ -15,6 +15,7 @@ from ..marks.lines import Lines, Panel, Point
 from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
+from ..step_finding import of_two_series
 from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
 from ..style.labels import common_values
 from ..style.units import DisplayUnit
@@ -82,8 +83,9 @@ def draw(
         if not kept:
             raise step_filter.nothing_left(steps, counts)
         raise NothingToShow(
-            f"a group takes {LEAST} steps of one batch size within {tolerance:.0%} of {', '.join(map(str, wanted))} tokens;"
-            f" {counted(kept, 'step')} kept form none. Try: bench viz latency-vs-batch --targets 64 --tolerance 0.5"
+            f"a group takes {LEAST} steps of one batch size within {exact_percent(tolerance)} of"
+            f" {', '.join(map(str, wanted))} tokens; {counted(kept, 'step')} kept form none."
+            " Try: bench viz latency-vs-batch --targets 64 --tolerance 0.5"
         )
     several = len({row["config"] for row in rows}) > 1
     groups = sorted({row["target_tokens"] for row in rows})
@@ -116,12 +118,13 @@ def draw(
         "latency-vs-batch",
         title=title,
         default_title=TITLE,
+        finding=of_two_series(warehouse, steps),
         facts=[
             *common_values(rows, ("config",)),
             *series.facts(),
             *step_filter.left_out(steps, counts, slow),
             f"{counted(sum(row['n'] for row in rows), 'step')} in groups: median, and the middle 90 % as a bar",
-            f"tokens within {100 * tolerance:g} % of the number named",
+            f"tokens within {exact_percent(tolerance)} of the number named",
         ],
         form=form,
         sql=sql,

@@ -13,6 +13,7 @@ from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import NothingToShow
 from ..data import Row, filter_sql, read_rows, select
+from ..findings import largest
 from ..marks.stacked_bars import Stack, Stacks
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -103,6 +104,7 @@ def draw(
         "memory-lines",
         title=title,
         default_title=TITLE,
+        finding=largest(((f"line {row['line']}", row["growth_bytes"]) for row in rows), "bytes", "grew by"),
         facts=[
             *([shorten(printable(str(program)), 40)] if program else []),
             *common_values(rows, ("config", "source")),

@@ -8,9 +8,10 @@ import click
 from ...query.pasteable_sql import number_literal
 from ...query.tables import newest_runs
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import amount, counted
 from ...warehouse.errors import NothingToShow
 from ..data import Row, all_configs, filter_sql, in_order, read_rows
+from ..findings import largest
 from ..marks.lines import Lines, Panel, Point
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -131,6 +132,7 @@ ORDER BY {in_order("config", configs)}, timed.run_id, timed.source, {in_order("n
         "memory-timeline",
         title=title,
         default_title=TITLE,
+        finding=_finding(rows, statistic),
         facts=[
             *common_values(rows, ("config", "name", "backend", "source")),
             *_highest(rows),
@@ -149,8 +151,22 @@ ORDER BY {in_order("config", configs)}, timed.run_id, timed.source, {in_order("n
     )  # fmt: skip
 
 
+def _finding(rows: Sequence[Row], statistic: str) -> str | None:
+    """The series that held most of the only kind of memory drawn; of one series its highest reading."""
+    if len({row["source"] for row in rows}) > 1:
+        return None
+    names = distinguish(rows, SERIES[statistic])
+    most: dict[str, float] = {}
+    for name, row in zip(names, rows, strict=True):
+        most[name] = max(most.get(name, 0.0), row["most_bytes"])
+    if len(most) > 1:
+        return largest(most.items(), "bytes", "at most")
+    row = max(rows, key=lambda one: one["most_bytes"])
+    return f"{amount(row['most_bytes'], 'bytes')} at most, after {amount(row['seconds'] * 1e9, 'ns')}"
+
+
 def _highest(rows: Sequence[Row]) -> list[str]:
-    """Of how many cases those are that are drawn, where some of a source are not."""
+    """A note for each source of which some cases are not drawn: how many there are."""
     facts = []
     sources = list(dict.fromkeys(row["source"] for row in rows))
     for source in sources:

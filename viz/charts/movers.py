@@ -1,5 +1,6 @@
 """Movers: what changed between two sides, the worst and the best, with intervals."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,7 @@ import click
 from ...query.comparison.sides import Side, find_sides
 from ...query.pasteable_sql import list_literal, text_literal
 from ...warehouse.console.declared import Backends, Models, Option, Suites
-from ...warehouse.console.numbers import amount, counted, ratio
+from ...warehouse.console.numbers import amount, change_of, counted, ratio
 from ...warehouse.errors import NothingToShow, UnknownName
 from ..data import Row, all_configs, ends_of, filter_sql, read_rows, select
 from ..marks.bars import Bar, Bars
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 MOST = 20  # from either end
 WARM = "coalesce(phase, 'steady') NOT IN ('cold', 'warmup')"
 STILL = ("SAME", "UNSURE")  # verdicts of cases that did not move beyond doubt
-SURE = ("FASTER", "SLOWER", "BETTER", "WORSE")
+SURE = ("SLOWER", "WORSE", "FASTER", "BETTER")
+APART = ("BROKEN", "FIXED")
 
 
 def draw(
@@ -122,6 +124,7 @@ def draw(
         "movers",
         title=title,
         default_title=f"What changed from {names[0]} to {names[1]}",
+        finding=_finding(metric, rows, totals, cases_told),
         facts=_facts(rows, bars, totals, moved if only_moved else None, form.cut, sides),
         form=form,
         sql=sql,
@@ -135,6 +138,16 @@ def draw(
         total=sum(totals.values()),
         notes=notes,
     )  # fmt: skip
+
+
+def _finding(metric: str, rows: Sequence[Row], totals: dict[str, int], cases: Sequence[str]) -> str | None:
+    """The verdicts beyond doubt, and the largest change: `latency: 3 slower, most mlp: 1.30x slower (95 % 1.27–1.33)`."""
+    sure = [(row, case) for row, case in zip(rows, cases, strict=True) if row["verdict"] in SURE and row["ratio"]]
+    if not sure:
+        return None
+    counts = ", ".join(f"{totals[name]:,} {name.lower()}" for name in (*SURE, *APART) if totals.get(name))
+    row, case = max(sure, key=lambda one: abs(math.log(one[0]["ratio"])))
+    return f"{metric}: {counts}, most {case}: {change_of(row)}"
 
 
 def _bar(row: Row, case: str, by: str) -> Bar:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...query.pasteable_sql import text_literal
 from ...warehouse.console.declared import Configs, Option, Runs
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, probability
 from ...warehouse.errors import NothingToShow, UnknownName
 from .. import slo
 from ..data import Row, all_configs, in_order, read_rows, select
@@ -28,6 +28,7 @@ NAMES = {
     "share_met": "share of requests within limits", "request_rate": "load: requests/s",
 }  # fmt: skip
 SURE = 0.05  # a point of less membership is not labelled
+NAMED = 4  # configs that the title has room for
 
 
 def draw(
@@ -83,7 +84,7 @@ def draw(
     ]
     cases = distinguish(rows, ("backend", "parameters"), always="name")
     marks = [
-        f"{100 * row['membership']:.0f} %" if row["membership"] >= SURE and _has_interval(row) and len(rows) > 1 else ""
+        probability(row["membership"], 0) if row["membership"] >= SURE and _has_interval(row) and len(rows) > 1 else ""
         for row in rows
     ]
     form = Frontier(
@@ -109,6 +110,7 @@ def draw(
         "pareto",
         title=title,
         default_title=TITLE,
+        finding=_finding(rows),
         facts=[
             *common_values(rows, ("config", "name")),
             f"{counted(len(rows), 'case')} of {counted(len({row['config'] for row in rows}), 'config')}",
@@ -123,6 +125,17 @@ def draw(
         parameters={"x": x, "y": y, "configs": list(configs), "runs": list(runs), **limits},
         counts=_counts(rows),
     )
+
+
+def _finding(rows: Sequence[Row]) -> str | None:
+    """The number of cases of each of a few configs surely on the frontier; None where none is, or one is drawn."""
+    known = [row for row in rows if _has_interval(row)]
+    sure = Counter(row["config"] for row in known if row["membership"] >= 1 - SURE)
+    total = Counter(row["config"] for row in known)
+    if not sure or not 2 <= len(total) <= NAMED:
+        return None
+    said = ", ".join(f"{config} {sure[config]} of {n}" for config, n in total.items())
+    return f"cases surely on the frontier: {said}"
 
 
 def _per_gpu(warehouse: "Warehouse", metrics: str, metric: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, share_of
 from ...warehouse.errors import NothingToShow
 from ..data import Row, filter_sql, in_order, lookup_command, read_rows
 from ..marks.heatmap import HeatCell, HeatMap, State
@@ -126,10 +126,11 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         "pass-rate",
         title=title,
         default_title=TITLE,
+        finding=f"{share_of(passing, results)} of results pass, {passing:,} of {results:,}"
+        + (f"; {steady:,} of {counted(total, 'case')} do in every run" if len(axis.names) > 1 else ""),
         facts=[
             *common_values(everything, ("config", "suite", "mode", "dtype", "device", "backend")),
             _describe(drawn, rest, total),
-            f"{_percent(passing, results)} of {'all ' if drawn < total else ''}results pass ({passing:,} of {results:,})",
             days_of(len(axis.places), ran),
         ],
         form=form,
@@ -142,13 +143,6 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         counts=counts,
         total=results,
     )  # fmt: skip
-
-
-def _percent(passing: int, results: int) -> str:
-    """A share in whole percent; only all are 100 %, and only none is 0 %."""
-    if 0 < passing < results:
-        return f"{min(max(passing / results, 0.01), 0.99):.0%}"
-    return f"{passing / results:.0%}"
 
 
 def _describe(drawn: int, rest: int, total: int) -> str:

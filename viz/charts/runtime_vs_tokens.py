@@ -16,10 +16,10 @@ from ..marks.scatter import Y_TITLE, Steps
 from ..options import Size, Title
 from ..output.figure import SIZE, Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
-from ..step_finding import time_by_tokens
+from ..step_finding import of_two_series
 from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
-from ..style.labels import labels, printable
-from ..style.value_axis import SCALES, ValueAxis
+from ..style.labels import printable
+from ..style.value_axis import AXIS_SCALES, ValueAxis
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -30,7 +30,6 @@ _TABLE = {  # columns of a table of what is drawn, and what the query calls them
     "step": "rank", "path": "path", "line": "line", "steps": "n", "fitted_ms": "fitted_ms",
 }  # fmt: skip
 DENSE_FROM = 2_000  # steps of which more would cover each other
-NAMED = 32  # columns of a config's name in the title
 _TOLD = 3  # fits that the subtitle has room for
 
 
@@ -52,7 +51,7 @@ def draw(
         str,
         Option(
             "The axis of time. robust: with a break, beyond which outliers are drawn closer together.",
-            type=click.Choice(SCALES),
+            type=click.Choice(AXIS_SCALES),
         ),
     ] = "robust",
     sample_points: Annotated[
@@ -127,7 +126,7 @@ def draw(
         "runtime-vs-tokens",
         title=title,
         default_title=TITLE,
-        finding=_finding(warehouse, steps),
+        finding=of_two_series(warehouse, steps),
         facts=[
             *drawn_configs[: len(drawn_configs) == 1], *series.facts(), *facts,
             *_drawn(rows, total, all_read=not facts, dense=dense),
@@ -148,18 +147,6 @@ def draw(
         total=total,
         notes=[*series.notes(), *(f"no step to draw in {printable(name)!r}" for name in counts if name not in drawn_configs)],
     )  # fmt: skip
-
-
-def _finding(warehouse: "Warehouse", steps: StepFilter) -> str | None:
-    """How the second of two series differs from the first. With limits of the user it is unknown: verdicts are on all steps."""
-    names = steps.series.names
-    if len(names) != 2 or steps.trim != TRIM or steps.max_schedule_ms < MAX_SCHEDULE_MS:
-        return None
-    base, candidate = names
-    found = time_by_tokens(
-        warehouse, steps.series.runs_of[base], steps.series.runs_of[candidate], limit_ms=steps.max_model_run_ms
-    )
-    return found and f"{labels(names, NAMED)[candidate]}: {found}"
 
 
 _WHOLE = """,

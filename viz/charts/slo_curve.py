@@ -1,12 +1,13 @@
 """SLO curve: the share of requests within limits, over the load that a serving benchmark sent."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...warehouse.console.declared import Configs, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from .. import slo
-from ..data import all_configs, in_order, read_rows, select
+from ..data import Row, all_configs, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -17,6 +18,7 @@ from ..style.units import DisplayUnit
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
+NAMED = 3  # configs that the title has room for
 TITLE = "Share of requests within limits, by load"
 
 
@@ -70,6 +72,7 @@ def draw(
         "slo-curve",
         title=title,
         default_title=TITLE,
+        finding=_finding(rows) if any(limits.values()) else None,
         facts=[
             slo.sentence(limits) or "no limits given: those that completed",
             *common_values(rows, ("config", "name")),
@@ -86,3 +89,17 @@ def draw(
             for config in dict.fromkeys(row["config"] for row in rows)
         ],
     )  # fmt: skip
+
+
+def _finding(rows: Sequence[Row]) -> str | None:
+    """The most requests within limits that each of a few configs served in a second, and the load that was sent then."""
+    most: dict[str, Row] = {}
+    for row in rows:
+        if row["goodput"] is not None and (
+            row["config"] not in most or row["goodput"] > most[row["config"]]["goodput"]
+        ):
+            most[row["config"]] = row
+    if not 1 <= len(most) <= NAMED:
+        return None
+    said = ", ".join(f"{config} {row['goodput']:.3g} of {row['load']:.3g}" for config, row in most.items())
+    return f"most requests/s within limits: {said}"

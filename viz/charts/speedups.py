@@ -112,6 +112,9 @@ def _finding(warehouse: "Warehouse", condition: str, failed: int) -> str | None:
     """The geometric means of a run's backends, as `bench speedups` has them, over the same cases; None where one may be 1."""
     query = f"SELECT * FROM geomean_speedups(matched := {{}}) WHERE {condition} ORDER BY speedup DESC, backend"
     rows = warehouse.dicts(query.format("false"))
+    suites = {row["suite"] for row in rows}
+    if len(rows) == len(suites) > 1 and len({row["backend"] for row in rows}) == 1:
+        return _by_suite(rows)
     if len(rows) > 1:
         rows = warehouse.dicts(query.format("true"))
     if not 1 <= len(rows) <= MEANS or len({tuple(row[axis] for axis in PANEL) for row in rows}) > 1:
@@ -130,6 +133,15 @@ def _finding(warehouse: "Warehouse", condition: str, failed: int) -> str | None:
         return said + (f", {failed:,} failed" if failed else "")
     each = ", ".join(f"{row['backend']} {times(row['speedup'])}" for row in rows)
     return f"{each}: geometric means over {covered}"
+
+
+def _by_suite(rows: Sequence[Row]) -> str | None:
+    """The geometric means of one backend on a few suites of a run."""
+    alike = len({tuple(row[axis] for axis in PANEL if axis != "suite") for row in rows}) == 1
+    if len(rows) > MEANS or not alike or any(row["n"] < 2 for row in rows):
+        return None
+    each = ", ".join(f"{row['suite']} {times(row['speedup'])}" for row in rows)
+    return f"{rows[0]['backend']}: {each}, geometric means"
 
 
 def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:

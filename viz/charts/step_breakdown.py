@@ -1,12 +1,13 @@
 """Step breakdown: where the time of a scheduler step goes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...query.resolve import check_values
 from ...query.step_runs import STEPPED
 from ...warehouse.console.declared import Configs, Runs
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import amount, counted, percent
 from ...warehouse.errors import NothingToShow
 from ..data import Row, in_order, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
@@ -84,6 +85,7 @@ def draw(
         "step-breakdown",
         title=title,
         default_title=TITLE,
+        finding=_finding(stacks),
         facts=[*common_values(rows, ("config",)), *series.facts(), f"means over {steps}"],
         form=form,
         sql=sql,
@@ -94,13 +96,25 @@ def draw(
     )
 
 
+def _finding(stacks: Sequence[Stack]) -> str | None:
+    """The part that takes most of a step, where one config is drawn that timed both."""
+    if len(stacks) != 1 or None in stacks[0].parts[:2]:
+        return None
+    times = [part or 0.0 for part in stacks[0].parts]
+    whole, most = sum(times), max(times[:2])
+    if not whole or most < whole / 2:
+        return None
+    share, called = percent(most / whole, 1), ("the model run", PARTS[1])[times.index(most)]
+    return f"{share} of a step of {amount(whole * 1e6, 'ns')} is {called}"
+
+
 def _stack(row: Row) -> Stack:
     schedule, model, whole = row["mean_schedule_ms"], row["mean_model_run_ms"], row["mean_step_ms"]
     rest = None
     if whole is not None:
         rest = whole - (schedule or 0) - (model or 0)
         rest = 0.0 if rest < ROUNDING * whole else rest
-    share = "" if row["schedule_share"] is None else f"{row['schedule_share']:.1%} scheduling"
+    share = "" if row["schedule_share"] is None else f"{percent(row['schedule_share'], 1)} scheduling"
     rate = "" if row["tokens_per_second"] is None else f"{row['tokens_per_second']:,.0f} tokens/s"
     return Stack(
         row=row["config"],

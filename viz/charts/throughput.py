@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ...query.cost.model import CostModel
 from ...warehouse.console.declared import Runs
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, percent
 from ...warehouse.console.tables import shorten
 from .. import step_filter
 from ..data import Row, all_configs, read_rows
@@ -15,6 +15,7 @@ from ..marks.overlays import FittedCurve
 from ..options import Size, Title
 from ..output.figure import Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
+from ..step_finding import of_two_series
 from ..step_series import AllRuns, SplitBy, StepConfigs, StepSeries, choose_series
 from ..style.labels import common_values, printable
 from ..style.units import DisplayUnit
@@ -94,6 +95,7 @@ ORDER BY place, tokens"""
         "throughput",
         title=title,
         default_title=TITLE,
+        finding=of_two_series(warehouse, steps) or _finding(models, rows, series),
         facts=[
             *common_values(rows, ("config",)),
             *series.facts(),
@@ -131,6 +133,12 @@ def _roofs(config: str, model: CostModel, rows: Sequence[Row]) -> Iterator[Fitte
         yield FittedCurve(series=config, points=((few, peak), (many, peak)), roof=True)
 
 
+def _finding(models: cost_curves.Models, rows: Sequence[Row], series: StepSeries) -> str | None:
+    """The share of the limit that the only config achieves."""
+    said = _describe_roofs(models, rows, series) if len(models) == 1 else []
+    return said[0] if len(said) > 1 and " of the limit " in said[0] else None
+
+
 def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row], series: StepSeries) -> list[str]:
     """Sentences on the share of the compute bound that is achieved, and the tokens from which it can be reached."""
     sentences = []
@@ -148,7 +156,7 @@ def _describe_roofs(models: cost_curves.Models, rows: Sequence[Row], series: Ste
             1e6 / value for value in (model.per_token_us.value, model.per_token_us.high, model.per_token_us.low)
         )
         sentences.append(
-            f"{name}{achieved:,.0f} tokens/s overall, {100 * achieved / most:.0f} % of the limit of {most:,.0f}"
+            f"{name}{achieved:,.0f} tokens/s overall, {percent(achieved / most, 0)} of the limit of {most:,.0f}"
             f" (95 % {low:,.0f}–{high:,.0f})"
         )
     dashed = (

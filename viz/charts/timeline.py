@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 TITLE = "Scheduler over time"
+NAMED = 3  # runs that the title has room for
 GAP = 3  # intervals without a step that make a gap
 PANELS = {  # column -> its panel
     "waiting": Panel(title="waiting requests, max", y_title="requests", unit=DisplayUnit(None)),
@@ -107,6 +108,7 @@ ORDER BY {order}, place"""
         "timeline",
         title=title,
         default_title=TITLE,
+        finding=_finding(rows, names),
         facts=[
             *common_values(rows, ("config",)),
             *series.facts(),
@@ -122,6 +124,17 @@ ORDER BY {order}, place"""
         total=sum(every for _, every, _, _ in totals),
         notes=series.notes(together=False),
     )
+
+
+def _finding(rows: Sequence[Row], names: Mapping[str, str]) -> str | None:
+    """The longest queue of each run, of three at most; None where no step says how many requests waited."""
+    most: dict[str, int] = {}
+    for row in rows:
+        if row["waiting"] is not None:
+            most[names[row["run_id"]]] = max(most.get(names[row["run_id"]], 0), row["waiting"])
+    if not 1 <= len(most) <= NAMED or not any(most.values()):
+        return None
+    return f"most requests waiting at once: {', '.join(f'{name} {count:,}' for name, count in most.items())}"
 
 
 def _points(rows: Sequence[Row], names: Mapping[str, str], unit: DisplayUnit) -> tuple[list[Point], list[Panel]]:

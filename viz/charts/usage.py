@@ -11,6 +11,7 @@ from ...warehouse.console.declared import Backends, Configs, Models, Option, Run
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows
+from ..findings import apart
 from ..marks.lines import Lines, Panel, Point
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -135,6 +136,7 @@ def draw(
         "usage",
         title=title,
         default_title=_title(metric, labelled, relative_to),
+        finding=apart(form.points, what, f"{x.replace('-', ' ')}s"),
         facts=[
             *common_values(rows, ("config", "backend", "dtype", "device")),
             f"{len(shown)} of {counted(len(rows), 'result')}" if hidden else counted(len(rows), "result"),

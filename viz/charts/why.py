@@ -1,4 +1,4 @@
-"""Why: the parts of a difference as a waterfall from the base to the candidate."""
+"""The parts of a difference as a waterfall from the base to the candidate."""
 
 import itertools
 from collections import Counter
@@ -69,6 +69,7 @@ def draw(
         "why",
         title=title,
         default_title=f"Why {readable(found.whole.name)} differs from {sides[0].name} to {sides[1].name}",
+        finding=_finding(found),
         facts=[_ends(found), counted(parts, "part"), *cut],
         form=form,
         sql=sql,
@@ -88,6 +89,20 @@ def _ends(found: Decomposition) -> str:
     if whole.base is None or whole.candidate is None:
         return change
     return f"{amount(whole.base, found.unit)} to {amount(whole.candidate, found.unit)}: {change}"
+
+
+def _finding(found: Decomposition) -> str | None:
+    """The whole difference and its largest part; None where either may be none, or where that part is one against the others."""
+    whole, parts = found.whole, [part for part in found.parts if not part.one_sided]
+    largest = parts[0] if parts else whole
+    if largest is whole or not (_is_sure(whole) and _is_sure(largest)) or largest.difference * whole.difference < 0:
+        return None
+    of = f"{signed(whole.difference, found.unit)}, of which {signed(largest.difference, found.unit)}"
+    return f"{readable(whole.name)}: {of} {readable(largest.name)}"
+
+
+def _is_sure(part: DifferencePart) -> bool:
+    return part.low is not None and part.high is not None and (part.low > 0 or part.high < 0)
 
 
 def _statement(found: Decomposition) -> str:

@@ -21,9 +21,10 @@ WIDTH = 6.0  # inches
 _ROW, _SERIES = 0.17, 0.1  # inches of a row, and of every further series in it
 _PAGE, _DENSEST = 7.5, 0.6  # inches of rows on a page; what they may shrink to, to fit there
 _FRAME = 1.15  # inches of title and axis
+_AT_ONCE = 64  # bars of a page that are shown at once
 _ABREAST = 6  # series that colour tells apart in one row
 _WHISKER = 4.0  # points: the ends of an interval, lower where rows are
-_NOTED = 5.0  # points of a bar's height, below which notes would stand on each other
+_NOTED = 5.0  # points of a bar's height in an image, below which notes would stand on each other
 _NOTES, _BEYOND = 0.5, 8.0  # share of the width that notes have at most; points about them
 _GAP = 0.25  # between rows, of the distance from one to the next
 _GREY = "#7d858e"
@@ -241,6 +242,9 @@ class Bars:
         note: dict[str, Any] = {"align": "left" if right else "right", "dx": 4 if right else -4, "color": theme.FAILED}
         slot = area.height / self._slots
         crowded = slot < _NOTED and not interactive
+        together = crowded or (
+            interactive and self._abreast > 1
+        )  # a page's letters are higher than bars that share a row
         at_end = {**x, "datum": self._span[right]}  # beyond all bars: notes are then higher than their rows
         if not interactive:
             note |= {"fontSize": area.letters(theme.NOTE, self._slots)}
@@ -265,7 +269,7 @@ class Bars:
                 "mark": {"type": "text", **note},
                 "encoding": {
                     "x": at_end if crowded else {**x, "field": "at"},
-                    "text": {"field": "shared" if crowded else "note", "type": "nominal"},
+                    "text": {"field": "shared" if together else "note", "type": "nominal"},
                 },
             },
         ]  # fmt: skip
@@ -282,7 +286,20 @@ class Bars:
                 layer["encoding"] |= {"opacity": fade_others("series", 0.08)}
         layers[1]["encoding"] |= {"tooltip": tooltip(tips)}
         layers[-1]["encoding"] |= {"tooltip": tooltip(tips)}
-        return {"params": params("series", zoom=False, views=["bars"]), "layer": layers, **brief_rows(self.rows)}
+        about = {**brief_rows(self.rows)["usermeta"], **self._groups()}
+        return {"params": params("series", zoom=False, views=["bars"]), "layer": layers, "usermeta": about}
+
+    def _groups(self) -> dict[str, Any]:
+        """Rows by turns for a page, which has a switch: name, first and last of each group; nothing where a screen holds all."""
+        rows = list(self.rows)
+        count = math.ceil(len(rows) * self._abreast / _AT_ONCE)
+        if count < 2:
+            return {}
+        each = math.ceil(len(rows) / count)
+        frame = (_FRAME + self._below) / self.size[1]  # share of the height that rows do not take
+        ends = [(first, min(first + each, len(rows))) for first in range(0, len(rows), each)]
+        named = [[f"{a + 1}–{b}: {printable(rows[a])} … {printable(rows[b - 1])}", a, b] for a, b in ends]
+        return {"groups": [*named, [f"all {len(rows)}", 0, len(rows)]], "frame": round(frame, 4)}
 
     def _plot_area(self, size: tuple[float, float], head: float) -> PlotArea:
         beside = [] if self._crowded else self.legend.beside

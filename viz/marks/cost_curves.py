@@ -98,7 +98,7 @@ def _curves(models: Models, legend: Legend) -> list[dict[str, Any]]:
 
 
 def _knees(models: Models, legend: Legend) -> list[dict[str, Any]]:
-    """Where steps turn compute-bound, on the curve at the batch it is drawn for."""
+    """The points where steps turn compute-bound, on the curve at the batch it is drawn for."""
     return [
         {
             "of": legend.labels[config], "x": knee.value, "low": knee.low, "high": knee.high,

@@ -50,7 +50,7 @@ class Flames:
 
     @cached_property
     def depth(self) -> int:
-        """How many frames lie below each other."""
+        """The number of frames below each other."""
         return 1 + max(frame.depth for frame in self.frames)
 
     @cached_property

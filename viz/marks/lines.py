@@ -87,7 +87,7 @@ class Lines:
 
     @cached_property
     def grid(self) -> Grid:
-        """Where the panels go."""
+        """The arrangement of the panels."""
         titled = any(panel.title for panel in self.panels)
         return Grid.of(len(self.panels), self.columns, self.legend, titled=titled, wanted_size=self.wanted_size)
 
@@ -292,7 +292,7 @@ class Lines:
         return extent(values, (), zero=self.x_zero, log=self.log_x)
 
     def _ends(self, place: int) -> list[float]:
-        """Of the intervals of a panel, and of its curves."""
+        """The ends of the intervals of a panel, and of its curves."""
         own = [point for point in self.points if point.panel == place]
         ends = [end for point in own for end in (point.low, point.high) if end is not None]
         return ends + [y for curve in self.curves for _, y in curve.points if place == 0]

@@ -9,7 +9,7 @@ _LINES = 12  # at most: more would cover the plot
 
 
 def find_nested(points: Sequence[tuple[int, str, float, float]]) -> dict[int, list[str]]:
-    """By panel the lines that lie on another somewhere, in the order in which they are drawn.
+    """The lines of each panel that lie on another somewhere, in the order in which they are drawn.
 
     A point is its panel, series, x and y; those of a line follow each other.
     """

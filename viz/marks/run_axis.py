@@ -42,7 +42,7 @@ class RunAxis:
 
 
 def _named(runs: Sequence[Row]) -> tuple[str, list[str]]:
-    """By day where they differ in it, else by minute, else by day and a number, else by commit, else by number."""
+    """Labels of runs: by day where they differ in it, else by minute, by day and a number, by commit, or by number."""
     years = {str(run["began_at"])[:4] for run in runs}
     since = 2 if len(years) > 1 else 5
     days = [run["began_at"] and run["began_at"][since:10] for run in runs]
@@ -61,7 +61,7 @@ def _named(runs: Sequence[Row]) -> tuple[str, list[str]]:
 
 
 def began(row: Row) -> str:
-    """When a run began, to the second."""
+    """The time when a run began, to the second."""
     return str(row["began_at"] or "unknown")[:19]
 
 

@@ -90,7 +90,7 @@ class Steps:
         }
 
     def _drawn_at(self, across: int, down: int) -> dict[str, list[Any]]:
-        """Where a page draws rows, and how dark: cells at their middles; outliers have no shade and stay in place."""
+        """The places where a page draws rows, and how dark: cells at their middles; outliers have no shade and stay in place."""
         drawn: dict[str, list[Any]] = {"x": [], "y": [], "shade": []}
         for row, cell in zip(self.rows, self._cells, strict=True):
             values: tuple[float, float, float | None] = row["x"], row["y"], None

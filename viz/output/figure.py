@@ -5,6 +5,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ...warehouse.console.tables import width
@@ -200,7 +201,7 @@ def compose(
         sql: The statement that gives `rows`.
         rows: The drawn rows.
         parameters: The chart's parameters, as JSON.
-        finding: What the picture shows, in one sentence: the title unless another was asked for, as far as it fits.
+        finding: What the picture shows, in one sentence: the title, or a fact where it cannot be that.
         counts: Counts of rows that were read, left out and drawn: each a name, then numbers.
         total: How many rows the drawn ones stand for, if they were downsampled.
         notes: Warnings.
@@ -210,10 +211,9 @@ def compose(
     """
     if not rows:
         raise NothingToShow("there is nothing to draw. See what the store holds with: bench list runs")
-    told = not title and _fits(finding, form)
     provenance = Provenance(
         chart=chart,
-        title=printable(title or (finding if told and finding else default_title)),
+        title="",
         sql=sql,
         parameters=dict(parameters),
         counts=list(counts),
@@ -221,8 +221,18 @@ def compose(
         total=len(rows) if total is None else total,
         data_sha256=sha256_of([list(row.values()) for row in rows]),
     )
-    said = [printable(fact) for fact in ([default_title, *facts] if told else facts)]
-    return _figure(form, provenance, said, rows, notes, headed=title != "")
+
+    def drawn_as(form: Form) -> Figure:
+        told = not title and _fits(finding, form)
+        named = dataclasses.replace(
+            provenance, title=printable(title or (finding if told and finding else default_title))
+        )
+        others = [default_title] if told else [finding] if finding else []
+        said = [printable(fact) for fact in (*others, *facts)]
+        whole = partial(drawn_as, dataclasses.replace(form, wanted_size=None))
+        return _figure(form, named, said, rows, notes, headed=title != "", whole=whole)
+
+    return drawn_as(form)
 
 
 def _fits(finding: str | None, form: Form) -> bool:
@@ -234,8 +244,9 @@ def _fits(finding: str | None, form: Form) -> bool:
 
 
 def _figure(
-    form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool
-) -> Figure:
+    form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool,
+    whole: "Callable[[], Figure]",
+) -> Figure:  # fmt: skip
     named, shown = zip(*form.names, strict=True) if form.names else ((), ())
     said = [*facts, *([f"names: {shared}"] if (shared := shared_part(named, shown)) else [])]
     title, facts_text = provenance.title, " · ".join(said)
@@ -247,10 +258,10 @@ def _figure(
             return Heading([], [], theme.heading_points(0, 0))
         return Heading.fitting(title, said, across, height, least=form.least, wide=width(letters) > len(letters))
 
-    whole = heading(form.size[0])
-    more = max(0.0, whole.points - theme.heading_points(1, HEADING_LINES - 1)) / theme.POINTS_PER_INCH
+    usual = heading(form.size[0])
+    more = max(0.0, usual.points - theme.heading_points(1, HEADING_LINES - 1)) / theme.POINTS_PER_INCH
     needed = form.size[0], round(form.size[1] + more, 2)
-    size, head, missing = needed, whole, list[str]()
+    size, head, missing = needed, usual, list[str]()
     if form.wanted_size:
         size, head = form.wanted_size, heading(*form.wanted_size)
         missing = [*head.left_out, *form.left_out(size, head.points)]
@@ -270,9 +281,6 @@ def _figure(
         above = [*wrap([title], columns, " "), *wrap(said, columns, " · "), ""] if headed else []
         return "\n".join([*above, *form.text(columns, lines, colour)])
 
-    def full_size() -> Figure:
-        return _figure(dataclasses.replace(form, wanted_size=None), provenance, facts, rows, notes, headed=headed)
-
     return Figure(
         provenance=provenance,
         size=size,
@@ -289,5 +297,5 @@ def _figure(
             *([] if headed else [_NO_HEADING.format(title, facts_text)]),
             *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ()),
         ],
-        full_size=full_size if size[0] < needed[0] or size[1] < needed[1] else None,
+        full_size=whole if size[0] < needed[0] or size[1] < needed[1] else None,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from ...warehouse.console.numbers import file_size
 from ...warehouse.console.tables import obeys, write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.files import cannot_write
@@ -37,7 +38,7 @@ class OutputFile:
 
 
 def targets(outputs: Sequence[str], chosen: str | None) -> list[OutputFile]:
-    """Where to write what: the format is `chosen`, else what the name ends in.
+    """The files to write, and as what: the format is `chosen`, else what the name ends in.
 
     Raises:
         BenchError: No format follows from the name, its folder is not there, or an image has no name at all.
@@ -94,7 +95,7 @@ def write(
             size = half.stat().st_size
         width, height = figure.size
         extent = f"{width:g}x{height:g} in, {ppi:g} DPI, " if target.format == "png" else ""
-        click.echo(f"wrote {printable(str(target.path))} ({extent}{size / 1000:,.0f} kB)", err=True)
+        click.echo(f"wrote {printable(str(target.path))} ({extent}{file_size(size)})", err=True)
 
 
 def _render(

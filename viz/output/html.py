@@ -18,12 +18,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ...warehouse.console.tables import shorten
 from ...warehouse.errors import MissingExtra
 from ..style import theme
 from ..style.labels import printable
 from .provenance import KEYWORD, Provenance
 
 _HINT = "Scroll to zoom, drag to move, double-click to reset."
+_GROUP = 60  # characters of a group's name
 _HINT_OF_MANY = "Click a name in the legend to see it alone."
 
 
@@ -32,7 +34,7 @@ class Block:
     """One chart of a page."""
 
     title: str
-    spec: dict[str, Any]  # Vega-Lite without data and config; `usermeta`: margin of panels, brief labels of rows
+    spec: dict[str, Any]  # Vega-Lite without data and config; `usermeta`: margin of panels, labels and groups of rows
     columns: Sequence[dict[str, Any]]  # the data: name, values, and codes into values where values repeat
     names: Sequence[tuple[str, str]]  # what can be shown alone: full name and the value of parameter `show`
 
@@ -40,13 +42,18 @@ class Block:
         """The chart's place on the page, with its controls."""
         options = "".join(f'<option value="{i}">{escape(name)}</option>' for i, (name, _) in enumerate(self.names))
         choice = f'<label>Show <select id="show-{index}"><option value="">all</option>{options}</select></label>'
+        groups = [str(name) for name, *_ in self.spec.get("usermeta", {}).get("groups", ())]
+        turns = "".join(
+            f'<option value="{i}">{escape(shorten(name, _GROUP))}</option>' for i, name in enumerate(groups)
+        )
+        turn = f'<label>Rows <select id="rows-{index}">{turns}</select></label>' if groups else ""
         many = len(self.names) > 1
         zooms = any(param.get("bind") == "scales" for param in self.spec.get("params", ()))
         hint = " ".join([*([_HINT] if zooms else []), *([_HINT_OF_MANY] if many else [])])
         return (
             f'<div><div class="legend" id="legend-{index}" hidden></div>'
             f'<div class="chart" id="chart-{index}" role="figure" aria-label="{escape(self.title)}"></div></div>\n'
-            f'<div class="controls">{choice if many else ""}<span>{hint}</span></div>'
+            f'<div class="controls">{turn}{choice if many else ""}<span>{hint}</span></div>'
         )
 
 
@@ -78,12 +85,14 @@ def document(
         font: CSS font-family list that has all characters of the charts.
         bundle: JavaScript of Vega, Vega-Lite and Vega-Embed.
         embedded: Provenance as JSON.
-        part: Name of the files in this folder whose CSS and JavaScript the page has beside those of every page.
+        part: Name of the files in this folder whose CSS and JavaScript the page, which then has tables, has beside those of
+            every page.
         look: One of `theme.THEMES`; `screen` is light or dark as the reader's system is.
     """
     names = ("page",) if part is None else (part, "page")  # the script of the part runs before the charts are drawn
-    own = "".join(_text_of(f"{name}.js") for name in names).encode()
-    style = "".join(_text_of(f"{name}.css") for name in reversed(names))
+    scripts = names if part is None else ("tables", *names)
+    own = "".join(text_of(f"{name}.js") for name in scripts).encode()
+    style = "".join(text_of(f"{name}.css") for name in reversed(names))
     bundle = re.sub(rb"</(?=script)", rb"<\\/", bundle, flags=re.IGNORECASE)
     policy = (
         f"default-src 'none'; script-src {_hash(bundle)} {_hash(own)}; style-src 'unsafe-inline';"
@@ -146,7 +155,7 @@ def _bundle_path() -> Path:
     return folder / "bench" / f"vega-{version}.js"
 
 
-def _text_of(file: str) -> str:
+def text_of(file: str) -> str:
     """The text of a file in this folder, on lines of its own."""
     return "\n" + Path(__file__).with_name(file).read_text(encoding="utf-8")
 

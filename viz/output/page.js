@@ -71,6 +71,22 @@
     if (typeof node.x?.title === "string") node.x.title = wrap(node.x.title, columns);
     for (const inner of Object.values(node)) narrow(inner, brief, columns);
   };
+  // Leaves the rows from one place to another, on as much of the height as they need.
+  const keepRows = (spec, first, last) => {
+    let kept = null,
+      all = 0;
+    const cutDomains = (node) => {
+      if (node === null || typeof node !== "object") return;
+      if (node.field === "row" && node.scale?.domain) {
+        all = node.scale.domain.length;
+        kept = node.scale.domain = node.scale.domain.slice(first, last);
+      } else Object.values(node).forEach(cutDomains);
+    };
+    cutDomains(spec.layer);
+    const names = new Set(kept);
+    spec.data.values = spec.data.values.filter((datum) => names.has(datum.row));
+    spec.height = Math.round(spec.height * (spec.usermeta.frame + (1 - spec.usermeta.frame) * (kept.length / all)));
+  };
   // Panels that stand side by side share the width of the page; where that is too narrow, they stand below each other.
   const fitToWidth = (spec, room) => {
     if (room < NARROW) {
@@ -98,7 +114,8 @@
   const charts = page.charts.map((chart, index) => {
     const box = document.getElementById(`chart-${index}`),
       legend = document.getElementById(`legend-${index}`),
-      select = document.getElementById(`show-${index}`);
+      select = document.getElementById(`show-${index}`),
+      turns = document.getElementById(`rows-${index}`);
     const rows = unpack(chart.columns);
     let view = null;
     const fillLegend = (looks) => {
@@ -133,6 +150,7 @@
       const spec = structuredClone(chart.spec);
       spec.data = { values: rows };
       spec.config = { ...(isDark() ? page.dark : page.light), ...spec.config };
+      if (turns) keepRows(spec, ...spec.usermeta.groups[turns.value].slice(1));
       fillLegend(apart ? takeLegend(spec) : new Map());
       fitToWidth(spec, box.clientWidth);
       const result = await vegaEmbed(box, spec, {
@@ -143,11 +161,14 @@
         actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
       });
       view = result.view;
+      box.querySelector("summary")?.setAttribute("aria-label", "Save the chart");
       show();
       if (!apart && box.clientHeight > innerHeight) await draw(true); // its legend would be out of sight
       return rows.length;
     };
-    return () => draw(box.clientWidth < NARROW);
+    const drawn = () => draw(box.clientWidth < NARROW);
+    if (turns) turns.addEventListener("change", () => drawn().then(() => performance.mark("drawn")));
+    return drawn;
   });
   const draw = async () => {
     let drawn = 0;

@@ -81,7 +81,7 @@ class Renderer:
             except TimeoutError:
                 self._process.kill()
                 raise RenderError(
-                    f"the renderer was still at work after {TIMEOUT_S:.0f} s, and was stopped. Draw fewer points."
+                    f"the renderer was still at work after {TIMEOUT_S:g} s, and was stopped. Draw fewer points."
                 ) from None
             except BaseException:
                 self._process.kill()  # nobody waits for the others

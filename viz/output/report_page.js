@@ -1,35 +1,22 @@
-// A report's tables can be sorted, filtered and copied. Sorting is stable, and empty cells stand last either way.
-// Copying takes the rows that are shown; of a number its exact value.
+// A report's tables can be sorted, filtered and copied. Copying takes the rows that are shown; of a number its exact value.
 "use strict";
 for (const box of document.querySelectorAll(".table")) {
   const table = box.querySelector("table"),
-    body = table.tBodies[0],
-    rows = [...body.rows];
+    rows = [...table.tBodies]; // a row, and what is said of it below
   const status = box.querySelector(".status"),
     field = box.querySelector("input"),
     copy = box.querySelector(".copy");
   const value = (row, at) => {
-    const cell = row.cells[at];
+    const cell = row.rows[0].cells[at];
     if (cell.textContent === "") return null;
     return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
   };
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, at) =>
     head.querySelector("button").addEventListener("click", () => {
-      const down = head.getAttribute("aria-sort") === "ascending";
-      for (const other of heads) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const compare = (a, b) => {
-        const x = value(a, at),
-          y = value(b, at);
-        if (x === null || y === null) return (x === null) - (y === null);
-        const order =
-          typeof x === "number" && typeof y === "number"
-            ? x - y
-            : String(x).localeCompare(String(y), undefined, { numeric: true });
-        return down ? -order : order;
-      };
-      body.append(...[...rows].sort(compare));
+      const down = tables.turned(head);
+      tables.mark(heads, at, down);
+      table.append(...tables.sorted(rows, (row) => value(row, at), down));
     }),
   );
   const count = () => {
@@ -39,17 +26,17 @@ for (const box of document.querySelectorAll(".table")) {
   };
   if (field)
     field.addEventListener("input", () => {
-      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      for (const row of rows) {
-        const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
-      }
+      const wanted = tables.words(field.value);
+      for (const row of rows) row.hidden = !tables.holds(row.textContent.toLowerCase(), wanted);
       count();
     });
   copy.addEventListener("click", async () => {
     const line = (row) =>
-      [...row.cells].map((cell) => (cell.dataset.v ?? cell.textContent).replace(/[\t\n\r]/g, " ")).join("\t");
-    const text = [table.tHead.rows[0], ...body.rows]
+      [...row.rows]
+        .flatMap((line) => [...line.cells])
+        .map((cell) => (cell.dataset.v ?? cell.textContent).replace(/[\t\n\r]/g, " "))
+        .join("\t");
+    const text = [table.tHead, ...table.tBodies]
       .filter((row) => !row.hidden)
       .map(line)
       .join("\n");

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ...query.document import Document, Section, Table, TableColumn
+from ...query.document import Document, Section, Table, TableColumn, Told
 from ..style.labels import printable
 from . import html
 from .figure import Figure
@@ -61,11 +61,21 @@ def _section(section: Section, charts: Sequence[str]) -> str:
 def _table(table: Table) -> str:
     if not table.rows:
         return ""
+    notes = [at for at, column in enumerate(table.columns) if column.kind == "note"]
+    cells = [at for at in range(len(table.columns)) if at not in notes]
+    columns = [table.columns[at] for at in cells]
     heads = "".join(
         f'<th scope="col"{_numeric(column)}><button type="button">{_text(column.name)}</button></th>'
-        for column in table.columns
+        for column in columns
     )
-    rows = "".join(f"<tr>{''.join(map(_cell, table.columns, row))}</tr>" for row in table.rows)
+    rows = "".join(
+        f"<tbody><tr>{''.join(map(_cell, columns, [row[at] for at in cells]))}</tr>"
+        + "".join(
+            f'<tr class="note"><td colspan="{len(cells)}">{_text(str(row[at]))}</td></tr>' for at in notes if row[at]
+        )
+        + "</tbody>"
+        for row in table.rows
+    )
     many = len(table.rows) >= FILTERED_FROM
     field = '<input type="search" placeholder="filter rows" aria-label="Filter rows">' if many else ""
     tools = (
@@ -74,7 +84,7 @@ def _table(table: Table) -> str:
     # tabindex: what scrolls must be reachable by keyboard
     return (
         f'<div class="table">{tools}<div class="scroll{" long" if len(table.rows) > 40 else ""}" tabindex="0">'
-        f'<table class="data"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></div>'
+        f'<table class="data"><thead><tr>{heads}</tr></thead>{rows}</table></div></div>'
     )
 
 
@@ -83,6 +93,10 @@ def _cell(column: TableColumn, value: Any) -> str:
     if column.numeric:
         exact = "" if value is None else f' data-v="{float(value)!r}"'
         return f'<td class="n"{exact}>{_text(text)}</td>'
+    if isinstance(value, Told) and value.value is not None:
+        factor, bracket, doubt = text.partition(" (")
+        told = f"{_text(factor)} <span>({_text(doubt)}</span>" if bracket else _text(text)
+        return f'<td class="told" data-v="{value.value!r}">{told}</td>'
     long = ' class="long"' if len(text) > NOWRAP else ""
     return f"<td{long}>{_text(text)}</td>"
 

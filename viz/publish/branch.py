@@ -52,7 +52,7 @@ def commit(site: Path, branch: str, files: Sequence[str]) -> str:
 
 
 def _git(*words: str, within: Path | None = None, given: str | None = None, settings: Mapping[str, str] = {}) -> str:
-    """What git prints."""
+    """The output of a git command."""
     try:
         done = subprocess.run(
             ["git", "--literal-pathspecs", *words], cwd=within, input=given, capture_output=True, text=True,

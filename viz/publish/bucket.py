@@ -5,16 +5,17 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from ...warehouse.console.numbers import file_size
 from ...warehouse.errors import BenchError, Missing
 from ...warehouse.files import cache_folder
 from ...warehouse.remote.object_store import clean_url, explained, repeat
 from ...warehouse.remote.places import Bucket
-from .folder import KIND, MANIFEST, PAGE, is_contained
+from .folder import FRONT_PAGE, KIND, MANIFEST, is_contained
 
 _TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml", ".xml": "application/atom+xml", ".json": "application/json",
-    ".md": "text/markdown; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8",
 }  # fmt: skip
 
 
@@ -38,17 +39,17 @@ def upload(folder: Path, files: Mapping[str, int], url: str) -> str:
     """
     bucket = Bucket(clean_url(url))
     before = _before(bucket)
-    lasting = [name for name in files if "/" not in name and name != PAGE]
+    lasting = [name for name in files if "/" not in name and name != FRONT_PAGE]
     new = [name for name in files if "/" in name and before.get(name) != files[name]]
     sent = 0
-    for name in (*new, *lasting, PAGE, MANIFEST):
+    for name in (*new, *lasting, FRONT_PAGE, MANIFEST):
         content = (folder / name).read_bytes()
         _put(bucket, name, content)
         sent += len(content)
     for name in before:
         if name not in files and is_contained(name):
             bucket.delete(name)
-    return f"sent {len(new) + len(lasting) + 2:,} files, {sent / 1e6:.1f} MB, to {bucket.url}"
+    return f"sent {len(new) + len(lasting) + 2:,} files, {file_size(sent)}, to {bucket.url}"
 
 
 def _before(bucket: Bucket) -> dict[str, int]:

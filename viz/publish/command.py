@@ -23,10 +23,24 @@ from ...warehouse.store import Store
     is_flag=True,
     help="Publish the end of what programs wrote whose cases failed, too: paths shortened, secrets in free text as they are.",
 )
+@click.option(
+    "--with-sql",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="A page for SQL, too: by DuckDB-WASM, 8 MB that a browser reads at the first query. FOLDER is what npm pack"
+    " @duckdb/duckdb-wasm brought, unpacked.",
+)
 @click.option("--what", is_flag=True, help="Say what would be published, and what is left out; write nothing.")
 @store_option
 def command(
-    site: str | None, title: str | None, url: str, to_branch: str | None, with_logs: bool, what: bool, store: Store
+    site: str | None,
+    title: str | None,
+    url: str,
+    to_branch: str | None,
+    with_logs: bool,
+    with_sql: Path | None,
+    what: bool,
+    store: Store,
 ) -> None:
     """Publish a store as a static site: what changed, suites, runs, cases, any two runs compared.
 
@@ -44,6 +58,7 @@ def command(
     from . import site as made
     from .branch import branch_for_site, commit
     from .bucket import made_in, upload
+    from .sql_page import Engine
 
     if what or site is None:
         if not what:
@@ -53,9 +68,12 @@ def command(
         write_rows(["about", "published"], [list(line) for line in made.described(with_logs)], "table")
         return
     branch = None if to_branch is None else branch_for_site(to_branch)
+    engine = None if with_sql is None else Engine(with_sql)
     folder = made_in(site) if (in_bucket := "://" in site) else Path(site)
     with Warehouse.open(store) as warehouse:
-        done = made.publish(warehouse, folder, title=title or made.title_of(store.root), url=url, logs=with_logs)
+        done = made.publish(
+            warehouse, folder, title=title or made.title_of(store.root), url=url, logs=with_logs, engine=engine
+        )
     if branch is not None:
         notify(commit(folder, branch, sorted(done.files)))
     if in_bucket:

@@ -1,4 +1,4 @@
-"""What a site says of a store, read once: runs, cases, changes, incidents, suites."""
+"""The contents of a site, read from the store once: runs, cases, changes, incidents, suites."""
 
 import math
 from collections import defaultdict
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...query.axes import AXES
 from ...query.change import history as past
+from ...query.change import series as chosen
 from ...query.change.incidents import SMALL, is_worse
 from ...query.change.render import PANEL, commits
+from ...query.change.settled import Searches
 from ...query.pasteable_sql import equals, paste
-from ...warehouse.console.numbers import amount, counted
+from ...warehouse.console.numbers import amount, counted, percent, percent_change, percent_range
 from . import pictures, tiles
 from .private import ENDING, LOG, RUN, environment, published, shortened
 
@@ -23,7 +25,15 @@ SPARK = 60  # runs of a spark line
 AROUND = 60  # runs before and after an incident in its picture
 NAMED = 4  # cases of an incident
 CONFIGS = 8  # newest, whose suites the front page lists
-SERIES = past.SERIES
+
+
+# Values by case and label, from one reading of them.
+_PUBLISHED = (
+    f"SELECT case_id, metric, phase, unit, better, count(*) AS n FROM _all_cells WHERE {tiles.KEPT} GROUP BY ALL"
+)
+_USED = "SEMI JOIN (SELECT case_id FROM published UNION SELECT case_id FROM case_outcomes) USING (case_id)"
+_LABELS = """SELECT DISTINCT metric, phase, unit, better FROM published
+ORDER BY metric NOT LIKE '%latency', metric = 'compile_latency', metric, phase, unit"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +44,24 @@ class SiteContents:
     machines: Mapping[str, str]  # run -> its class of machine
     cases: Sequence[Row]  # of case_axes
     labels: Sequence[Row]  # metric, phase, unit, better
+    values: int  # how many the site holds
     digests: Mapping[str, str]  # run -> what its values and endings add up to
     history: past.History | None  # None where there is too little to judge
     suites: Sequence[Row]  # of executive_summary, of the newest report of each config
     sparks: Mapping[tuple[Any, ...], Sequence[Row]]  # panel -> rows of history(), oldest first
 
 
-def read(warehouse: "Warehouse") -> SiteContents:
-    """Read a store."""
+def read(warehouse: "Warehouse", searches: Searches) -> SiteContents:
+    """Read a store; `searches` is what is known of changes, and takes what is found."""
     runs = warehouse.dicts("FROM run_details ORDER BY began_at NULLS FIRST, run_id")
     machines = {run: shortened(name) for run, name in warehouse.rows("SELECT run_id, machine FROM machines") if name}
-    known = f"SELECT case_id FROM _all_cells WHERE {tiles.KEPT} UNION SELECT case_id FROM case_outcomes"
-    used = f"SEMI JOIN ({known}) USING (case_id)"
-    cases = warehouse.dicts(f"SELECT case_id, {', '.join(AXES)} FROM case_axes {used} ORDER BY suite, name, case_id")
-    labels = warehouse.dicts(
-        f"SELECT DISTINCT metric, phase, unit, better FROM _all_cells WHERE {tiles.KEPT}"
-        " ORDER BY metric NOT LIKE '%latency', metric = 'compile_latency', metric, phase, unit"
-    )
-    past.choose(warehouse, {})
-    series = past.read(warehouse)
-    history = past.find(series, min_magnitude=past.MIN_MAGNITUDE) if series else None
+    warehouse.connection.execute(f"CREATE OR REPLACE TEMP TABLE published AS {_PUBLISHED}")
+    ((values,),) = warehouse.rows("SELECT coalesce(sum(n), 0)::BIGINT FROM published")
+    cases = warehouse.dicts(f"SELECT case_id, {', '.join(AXES)} FROM case_axes {_USED} ORDER BY suite, name, case_id")
+    labels = warehouse.dicts(_LABELS)
+    chosen.choose(warehouse, {})
+    series = chosen.read(warehouse)
+    history = past.find(series, min_magnitude=past.MIN_MAGNITUDE, searches=searches) if series else None
     suites = warehouse.dicts(f"FROM executive_summary() ORDER BY {', '.join(PANEL[1:])}, began_at")
     config_of = {run["run_id"]: run["config"] for run in runs}
     last: dict[tuple[Any, ...], Row] = {}
@@ -63,7 +71,8 @@ def read(warehouse: "Warehouse") -> SiteContents:
     sparks: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in warehouse.dicts(f"FROM history(k := {SPARK:d}) ORDER BY position"):
         sparks[tuple(row[column] for column in PANEL)].append(row)
-    return SiteContents(runs, machines, cases, labels, _digests(warehouse), history, _of_newest(last, runs), sparks)
+    newest = _of_newest(last, runs)
+    return SiteContents(runs, machines, cases, labels, values, _digests(warehouse), history, newest, sparks)
 
 
 def _of_newest(last: Mapping[tuple[Any, ...], Row], runs: Sequence[Row]) -> list[Row]:
@@ -74,7 +83,7 @@ def _of_newest(last: Mapping[tuple[Any, ...], Row], runs: Sequence[Row]) -> list
 
 
 def _digests(warehouse: "Warehouse") -> dict[str, str]:
-    """For each run what tells whether any of its values or endings changed."""
+    """A checksum of each run, which tells whether any of its values or endings changed."""
     values = "case_id, metric, phase, unit, median, median_low, median_high, n"
     endings = f"case_id, kind, {', '.join((*ENDING, *LOG))}"
     found: dict[str, str] = {}
@@ -141,14 +150,12 @@ def of_changes(contents: SiteContents) -> list[list[Any]]:
 
 def change_text(row: Mapping[str, Any]) -> str:
     """The change of a row of `change_points`, with its interval."""
-    text = "" if row["change"] is None else f"{100 * row['change']:+.1f} %"
-    if row["low"] is not None and row["high"] is not None:
-        text += f" (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
-    return f"{text}: {amount(row['before'], row['unit'])} → {amount(row['after'], row['unit'])}"
+    text = percent_change(row["change"], row["low"], row["high"])
+    return f"{text or ''}: {amount(row['before'], row['unit'])} → {amount(row['after'], row['unit'])}"
 
 
 def _note(note: str | None) -> str | None:
-    """What else differed, without names of hosts."""
+    """The other differences, without names of hosts."""
     return "another host" if note and note.startswith("host ") else published(note)
 
 
@@ -180,7 +187,7 @@ def incidents(contents: SiteContents) -> list[Incident]:
     history = contents.history
     if history is None:
         return []
-    series = {tuple(one.labels[name] for name in SERIES): one for one in history.series}
+    series = {tuple(one.labels[name] for name in chosen.SERIES): one for one in history.series}
     members: dict[int, list[Row]] = defaultdict(list)
     for row in history.rows:
         members[row["incident"]].append(row)
@@ -189,7 +196,7 @@ def incidents(contents: SiteContents) -> list[Incident]:
     return sorted(found, key=lambda one: (-places.get(one.since_run, -1), one.number))
 
 
-def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...], past.Series]) -> Incident:
+def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...], chosen.Series]) -> Incident:
     own = [one for one in members if one["metric"] == row["metric"]] or members
     largest = max(own, key=lambda one: abs(one["change"] or math.inf))
     rose = (row["most_change"] or largest["after"] - largest["before"]) > 0
@@ -231,16 +238,15 @@ def _who(row: Row) -> str:
 
 
 def _change(row: Row, most: Row) -> str:
-    """By how much, else the levels of the member that changed most."""
+    """The size of the change, else the levels of the member that changed most."""
     metric = shortened(row["metric"]).replace("_", " ")
     if row["change"] is None:
         return f"{metric} {amount(most['before'], row['unit'])} → {amount(most['after'], row['unit'])}"
-    size, word = abs(100 * row["change"]), "more" if row["change"] > 0 else "less"
-    return f"{size:.1f} % {word} {metric}"
+    return f"{percent(abs(row['change']), 1)} {'more' if row['change'] > 0 else 'less'} {metric}"
 
 
 def _sentence(row: Row, day: str) -> str:
-    """Since when, until when, between which commits, what else."""
+    """A sentence on its time, its commits, and what else changed."""
     over = row["lasts"] is False
     until = f"{row['until_at']:%Y-%m-%d}" if row["until_at"] else None
     if row["kind"] == "two levels":
@@ -267,7 +273,7 @@ def _evidence(row: Row, moved: Sequence[Row]) -> str:
     before, after = (_span([one[name] for one in alike]) for name in ("n_before", "n_after"))
     told = f"{before} {'run' if before == '1' else 'runs'} before, {after} after"
     if row["least_change"] is not None and len(moved) > 1:
-        told += f"; each case {100 * row['least_change']:+.1f} to {100 * row['most_change']:+.1f} %"
+        told += f"; each case {percent_range(row['least_change'], row['most_change'])}"
     notes = dict.fromkeys(note for one in moved if (note := _note(one["note"])))
     p = row["p"]
     told += "; p below 0.001" if p < 0.001 else f"; p = {p:.2g}"
@@ -292,17 +298,17 @@ def _command(row: Row) -> str:
 
 
 def _picture(
-    row: Row, moved: Sequence[Row], series: Mapping[tuple[Any, ...], past.Series], title: str, worse: bool | None
+    row: Row, moved: Sequence[Row], series: Mapping[tuple[Any, ...], chosen.Series], title: str, worse: bool | None
 ) -> str:
     """The mean of what moved, in per cent of the level before, around the incident."""
     lines = []
     for one in moved[:50]:
-        own = series.get(tuple(one[name] for name in SERIES))
+        own = series.get(tuple(one[name] for name in chosen.SERIES))
         if own is not None and one["before"] > 0:
             lines.append(
                 {run.run_id: value / one["before"] for run, value in zip(own.runs, own.values, strict=True) if value}
             )
-    own = series.get(tuple(moved[0][name] for name in SERIES))
+    own = series.get(tuple(moved[0][name] for name in chosen.SERIES))
     if not lines or own is None:
         return ""
     order = [run.run_id for run in own.runs]

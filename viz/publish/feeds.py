@@ -1,4 +1,4 @@
-"""What other programs take from a site: an Atom feed, a summary as JSON with its schema, badges, Markdown for a pull request."""
+"""Files of a site for other programs: an Atom feed, a summary as JSON with its schema, badges, Markdown for a pull request."""
 
 import datetime
 import hashlib
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ...query.change.render import PANEL
 from ...query.document import markdown_text
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import counted, share_of
 from ..style.labels import ems, printable
 from .contents import Incident, SiteContents
 from .private import RUN, published
@@ -32,12 +32,12 @@ def files(
     yield "badge.svg", badge("performance", said, _RED if worse else _GREEN if judged else _GREY)
     total = sum(row["total"] or 0 for row in contents.suites)
     passing = sum(row["passing"] or 0 for row in contents.suites)
-    rate = f"{100 * passing / total:.0f} %, {passing}/{total}" if total else "nothing judged"
+    rate = f"{share_of(passing, total)}, {passing}/{total}" if total else "nothing judged"
     yield "badge-passing.svg", badge("passing", rate, _GREY if not total else _GREEN if passing == total else _RED)
     yield "feed.xml", feed(contents, incidents, title=title, url=url)
     yield "summary.json", _json(summary(contents, incidents, title=title))
     yield "summary.schema.json", _json(SCHEMA)
-    yield "summary.md", markdown(incidents, said, title=title, url=url)
+    yield "summary.md", markdown(incidents, said, judged=bool(judged), title=title, url=url)
 
 
 def summary(contents: SiteContents, incidents: Sequence[Incident], *, title: str) -> dict[str, Any]:
@@ -75,10 +75,10 @@ def feed(contents: SiteContents, incidents: Sequence[Incident], *, title: str, u
     ).encode()
 
 
-def markdown(incidents: Sequence[Incident], said: str, *, title: str, url: str) -> bytes:
-    """A few lines for a pull request, which link to the page."""
-    large = [one for one in incidents if not one.is_minor]
-    mark = "❌" if any(one.is_worse for one in large) else "✅"
+def markdown(incidents: Sequence[Incident], said: str, *, judged: bool, title: str, url: str) -> bytes:
+    """A few lines for a pull request, which link to the page: what got worse first; without a tick where nothing was judged."""
+    large = sorted((one for one in incidents if not one.is_minor), key=lambda one: one.is_worse is not True)
+    mark = "❌" if any(one.is_worse for one in large) else "✅" if judged else "❔"
     heading = f"[{markdown_text(title)}](<{_page(url)}>)" if url else markdown_text(title)
     lines = [f"## {heading}", f"{mark} **{said}**"]
     for one in large[:NAMED]:

@@ -14,10 +14,10 @@ from typing import Any
 
 from ...warehouse.errors import BenchError
 from ...warehouse.files import cannot_write, read_json
-from .payload import DATA
+from .payload import DATA_FOLDER
 
 MANIFEST = "site.json"
-PAGE = "index.html"
+FRONT_PAGE = "index.html"
 KIND = "bench site"
 _WRITTEN = re.compile(r"\.?[a-z]+-[0-9a-f]{12}\.(js|svg)(\.tmp)?")
 
@@ -31,6 +31,7 @@ class SiteFolder:
     files: dict[str, int] = field(default_factory=dict)  # name -> size, of the new site
     kept: dict[str, Any] = field(default_factory=dict)  # what the next publishing need not compute again
     written_bytes: int = 0
+    manifest_bytes: int = 0
     _ends: dict[str, bytes] = field(
         default_factory=dict
     )  # files that have one name for ever, written when all others are there
@@ -60,7 +61,7 @@ class SiteFolder:
         return cls(root, manifest)
 
     def reused(self, kind: str, key: str) -> Any:
-        """What was kept under a key when the site was published last; None unless all of its files are there."""
+        """The files kept under a key when the site was published last; None unless all of them are there."""
         found = self.before.get("kept", {}).get(kind, {}).get(key)
         names = list(_names(found))
         if found is None or not all(self._is_there(name) for name in names):
@@ -93,22 +94,28 @@ class SiteFolder:
         stale = {name for name in self.before.get("files", {}) if name not in self.files and is_contained(name)}
         # until the page is there, the manifest names the files of both sites
         both = {**manifest, "files": {**self.before.get("files", {}), **self.files}}
-        page = self._ends.pop(PAGE)
-        self._write(MANIFEST, _json(both))
+        page = self._ends.pop(FRONT_PAGE)
+        self._write(MANIFEST, _json(both), counted=False)
         for name, content in self._ends.items():
             self._replace(name, content)
-        self._replace(PAGE, page)
+        self._replace(FRONT_PAGE, page)
         for name in sorted(stale | self._strays()):
             (self.root / name).unlink(missing_ok=True)
-        self._write(MANIFEST, _json(manifest))
+        written = _json(manifest)
+        self._write(MANIFEST, written)
+        self.manifest_bytes = len(written)
 
     def _strays(self) -> set[str]:
         """Data that an interrupted publishing left."""
-        there = {f"{DATA}/{path.name}" for path in (self.root / DATA).glob("*") if _WRITTEN.fullmatch(path.name)}
+        there = {
+            f"{DATA_FOLDER}/{path.name}"
+            for path in (self.root / DATA_FOLDER).glob("*")
+            if _WRITTEN.fullmatch(path.name)
+        }
         return there - {*self.files}
 
     def _is_there(self, name: str) -> bool:
-        """Whether a file of the site before is there as it was written."""
+        """True if a file of the site before is there as it was written."""
         size = self.before.get("files", {}).get(name, self.files.get(name))
         try:
             return size is not None and is_contained(name) and (self.root / name).stat().st_size == size
@@ -120,7 +127,7 @@ class SiteFolder:
         if not (path.is_file() and path.read_bytes() == content):
             self._write(name, content)
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: bytes, *, counted: bool = True) -> None:
         path = self.root / name
         half = path.with_name(f".{path.name}.tmp")
         try:
@@ -129,12 +136,13 @@ class SiteFolder:
             half.replace(path)
         except OSError as error:
             raise cannot_write(path, error, choose="another folder") from error
-        self.written_bytes += len(content)
+        if counted:
+            self.written_bytes += len(content)
 
 
 def _names(value: Any) -> Iterator[str]:
     """The names of files in what was kept."""
-    if isinstance(value, str) and value.startswith(f"{DATA}/"):
+    if isinstance(value, str) and value.startswith(f"{DATA_FOLDER}/"):
         yield value
     elif isinstance(value, list | dict):
         for each in value.values() if isinstance(value, dict) else value:
@@ -142,7 +150,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def is_contained(name: str) -> bool:
-    """Whether a name of a manifest, which anybody may have written, stays within the folder."""
+    """True if a name of a manifest, which anybody may have written, stays within the folder."""
     path = Path(name)
     return not path.is_absolute() and ".." not in path.parts
 

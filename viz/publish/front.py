@@ -7,7 +7,7 @@ from typing import Any
 
 from ...query.change.render import PANEL
 from ...query.pasteable_sql import equals, paste
-from ...warehouse.console.numbers import counted, ratio, times
+from ...warehouse.console.numbers import counted, duration, ratio, times
 from ..output.html import json_block
 from ..style.labels import printable
 from . import pictures
@@ -15,6 +15,7 @@ from .contents import Incident, SiteContents
 from .private import shortened
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
+SQL_PAGE = "sql.html"
 SETTING = ("mode", "dtype", "device")  # one column where they differ
 SHOWN = 30  # incidents with a picture; the others stand in a list
 
@@ -28,6 +29,7 @@ def page(
     style: str,
     code: str,
     limits: str,
+    sql: bool,
 ) -> bytes:
     """The page.
 
@@ -39,40 +41,73 @@ def page(
         style: Name of the style sheet.
         code: Name of the script.
         limits: A sentence on what stays at home.
+        sql: The site has a page for SQL.
     """
     newest = contents.runs[-1] if contents.runs else None
     day = f", the newest of {newest['began_at']:%Y-%m-%d %H:%M} UTC" if newest and newest["began_at"] else ""
     held = f"{counted(len(contents.runs), 'run')} of {counted(len(contents.cases), 'case')}{day}."
+    main = f"""<h1>What changed</h1>
+<p class="lead">{escape(held)} {escape(_lead(contents, incidents))}</p>
+<noscript><p>Runs, cases and comparisons are drawn by JavaScript, all of it beside this page.</p></noscript>
+{_incidents(incidents)}
+{_suites(contents)}"""
+    return document(
+        main,
+        title=title,
+        data={**data, "home": "", "front": "#/"},
+        style=style,
+        scripts=(code,),
+        limits=limits,
+        sql=sql,
+    )
+
+
+def document(
+    main: str,
+    *,
+    title: str,
+    data: Mapping[str, Any],
+    style: str,
+    scripts: Sequence[str],
+    limits: str,
+    policy: str = POLICY,
+    sql: bool = False,
+) -> bytes:
+    """A page of the site: what all of them have around their own content, `main`, which is HTML.
+
+    `data` has as `home` the page that addresses of runs, cases and comparisons belong to, empty on that page, and as `front` the
+    address of its own content.
+    """
     block = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    home = data["home"]
+    code = "\n".join(f'<script src="{script}" defer></script>' for script in scripts)
+    links = (("#/", "What changed"), ("#/compare", "Compare"), ("#/runs", "Runs"), ("#/cases", "Cases"))
+    nav = "".join(f'<a href="{home}{address}">{name}</a>' for address, name in links)
+    nav += f'<a href="{SQL_PAGE}">SQL</a>' if sql else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{_text(title)}</title>
+<title>{safe(title)}</title>
 <link rel="stylesheet" href="{style}">
 <link rel="alternate" type="application/atom+xml" title="Incidents" href="feed.xml">
-<script src="{code}" defer></script>
+{code}
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
-<a class="home" href="#/">{_text(title)}</a>
-<nav aria-label="Pages"><a href="#/">What changed</a><a href="#/compare">Compare</a><a href="#/runs">Runs</a>\
-<a href="#/cases">Cases</a></nav>
+<a class="home" href="{home}#/">{safe(title)}</a>
+<nav aria-label="Pages">{nav}</nav>
 <form role="search" class="find"><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="Search (/)"
  aria-label="Search runs, cases and commits" role="combobox" aria-expanded="false" aria-controls="found"
  aria-autocomplete="list"><ul id="found" role="listbox" aria-label="Found" hidden></ul></form>
 </header>
 <main id="main" tabindex="-1">
 <section id="front">
-<h1>What changed</h1>
-<p class="lead">{escape(held)} {escape(_lead(contents, incidents))}</p>
-<noscript><p>Runs, cases and comparisons are drawn by JavaScript, all of it beside this page.</p></noscript>
-{_incidents(incidents)}
-{_suites(contents)}
+{main}
 </section>
 <section id="view" hidden></section>
 </main>
@@ -88,7 +123,7 @@ def page(
 
 def number(text: str, query: str, kind: str = "n") -> str:
     """A number that carries the command that makes it."""
-    return f'<button type="button" class="{kind}" data-q="{escape(query)}">{_text(text)}</button>'
+    return f'<button type="button" class="{kind}" data-q="{escape(query)}">{safe(text)}</button>'
 
 
 def _lead(contents: SiteContents, incidents: Sequence[Incident]) -> str:
@@ -124,7 +159,7 @@ def _incidents(incidents: Sequence[Incident]) -> str:
     rest = [*large[SHOWN:], *small]
     if rest:
         rows = "".join(
-            f"<tr><td>{_text(one.since)}</td><td>{_verdict(one)}</td><td>{_text(one.title)}</td><td>{_text(one.sentence)}</td>"
+            f"<tr><td>{safe(one.since)}</td><td>{_verdict(one)}</td><td>{safe(one.title)}</td><td>{safe(one.sentence)}</td>"
             f"<td>{_copy(one.command)}</td></tr>"
             for one in rest
         )
@@ -138,7 +173,7 @@ def _incidents(incidents: Sequence[Incident]) -> str:
 
 
 def _card(one: Incident, place: int) -> str:
-    links = [f'<a href="#/case/{escape(case)}">{_text(name)}</a>' for case, name in one.cases]
+    links = [f'<a href="#/case/{escape(case)}">{safe(name)}</a>' for case, name in one.cases]
     more = f" and {one.moved - len(links):,} more" if one.moved > len(links) else ""
     seen = (
         f'<a href="#/compare/{_part(one.good_run)}/{_part(one.since_run)}">compare before and after</a>'
@@ -148,7 +183,7 @@ def _card(one: Incident, place: int) -> str:
     cases = f'<p class="cases">{", ".join(links)}{more}</p>' if links else ""
     return f"""<li class="incident" id="incident-{one.number}" data-place="{place}" data-cost="{-one.cost:.6g}">
 <div class="told"><h2>{_verdict(one)} {number(one.title, one.query, "title")}</h2>
-<p>{_text(one.sentence)}</p><p class="soft">{_text(one.evidence)}</p>{cases}
+<p>{safe(one.sentence)}</p><p class="soft">{safe(one.evidence)}</p>{cases}
 <p class="again">{seen} {_copy(one.command)}</p></div>
 <figure>{one.picture}</figure></li>"""
 
@@ -157,11 +192,11 @@ def _verdict(one: Incident) -> str:
     if one.verdict is None:
         return ""
     kind = {True: "worse", False: "better", None: "other"}[one.is_worse]
-    return f'<span class="verdict {kind}">{_text(one.verdict.lower())}</span>'
+    return f'<span class="verdict {kind}">{safe(one.verdict.lower())}</span>'
 
 
 def _copy(command: str) -> str:
-    return f'<button type="button" class="copy" data-copy="{escape(command)}" title="Copy"><code>{_text(command)}</code></button>'
+    return f'<button type="button" class="copy" data-copy="{escape(command)}" title="Copy"><code>{safe(command)}</code></button>'
 
 
 def _suites(contents: SiteContents) -> str:
@@ -181,8 +216,8 @@ def _suites(contents: SiteContents) -> str:
         ("geomean speedup", _speedup, "speedup, low, high, n, n_total"),
         ("on the same cases", _matched, "matched_speedup, n_matched"),
         ("pass rate", lambda row: row["rate"], "rate, passing, total"),
-        ("compile time", lambda row: row["mean_seconds"] and f"{row['mean_seconds']:.2f} s", "mean_seconds"),
-        ("memory", lambda row: row["mean_ratio"] and f"{row['mean_ratio']:.2f}x", "mean_ratio"),
+        ("compile time", lambda row: row["mean_seconds"] and duration(row["mean_seconds"] * 1e9), "mean_seconds"),
+        ("memory", lambda row: row["mean_ratio"] and times(row["mean_ratio"]), "mean_ratio"),
     ):
         shown = [show(row) for row in rows]
         if any(shown):
@@ -194,14 +229,14 @@ def _suites(contents: SiteContents) -> str:
     sparks = [_spark(contents, row) for row in rows]
     if any(sparks):
         columns.append(("last 60 runs", "", [_cell("last 60 runs", spark) for spark in sparks]))
-    heads = "".join(f'<th scope="col"{_class(kind)}>{_text(heading)}</th>' for heading, kind, _ in columns)
+    heads = "".join(f'<th scope="col"{_class(kind)}>{safe(heading)}</th>' for heading, kind, _ in columns)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for *_, cells in columns), strict=True))
     alike = [f"{name} {shortened(str(rows[0][name]))}" for name in PANEL if name not in axes and rows[0][name]]
     said = [f"All of them: {', '.join(alike)}."] if alike else []
     said += (
         ["No interval is known of a mean: each case was measured once."] if without and any(map(_speedup, rows)) else []
     )
-    told = f'<p class="soft">{_text(" ".join(said))}</p>' if said else ""
+    told = f'<p class="soft">{safe(" ".join(said))}</p>' if said else ""
     return (
         f'<h2 id="suites">Suites and backends, in the newest run</h2>{told}'
         f'<div class="scroll" tabindex="0"><table class="suites stack">'
@@ -212,7 +247,7 @@ def _suites(contents: SiteContents) -> str:
 def _named(heading: str, values: Sequence[str | None]) -> str:
     """A cell of names: one, or those of a setting that are known."""
     return _cell(
-        heading, _text(" · ".join(shortened(str(value)) for value in values if value is not None) or "–"), "name"
+        heading, safe(" · ".join(shortened(str(value)) for value in values if value is not None) or "–"), "name"
     )
 
 
@@ -259,5 +294,6 @@ def _part(text: str | None) -> str:
     return escape(quote(text or "", safe=""))
 
 
-def _text(text: str) -> str:
+def safe(text: str) -> str:
+    """A text as HTML."""
     return escape(printable(text))

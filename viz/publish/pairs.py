@@ -133,7 +133,7 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
 
 
 def _sentences(comparison: Comparison) -> Iterator[str]:
-    """What stands below the table, but for what a page shows anyhow and what tells of machines."""
+    """The sentences below the table, without those that a page shows anyhow or that tell of machines."""
     yield from render.crossovers(comparison)
     yield from render.shifts(comparison)
     yield from comparison.captures

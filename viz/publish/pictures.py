@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from ...warehouse.console.numbers import percent_change
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -50,11 +52,8 @@ def incident(
     for value in apart:
         y = scale.y(value)
         parts.append(f'<line class="grid" x1="{left}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(
-            f'<text x="{left - 5}" y="{min(height - 2, max(9, y + 3.5)):.1f}" text-anchor="end">{value:+.3g} %</text>'.replace(
-                "+0 %", "0 %"
-            )
-        )
+        text = percent_change(value / 100) if value else "0 %"
+        parts.append(f'<text x="{left - 5}" y="{min(height - 2, max(9, y + 3.5)):.1f}" text-anchor="end">{text}</text>')
     parts.append(f'<path class="line" d="{_path(values, scale)}"/>')
     for level in levels:
         colour = kind if level.first >= since else "before"

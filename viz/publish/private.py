@@ -1,4 +1,4 @@
-"""What of a store may be published: named columns alone, and texts without what tells of machines and people.
+"""The publishable part of a store: named columns alone, and texts without names of machines and people.
 
 A column that is not named here stays at home, so that one that bench gains later is private until somebody allows it.
 """
@@ -8,6 +8,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from ...warehouse.console.numbers import size
 
 # column of `run_details` -> what `--what` says of it
 RUN = {
@@ -74,7 +76,7 @@ def published(value: Any) -> Any:
 
 
 def withheld_with(logs: bool) -> str:
-    """What of a store is not published."""
+    """The parts of a store that are not published."""
     return _WITHHELD.replace("what programs wrote", "what programs wrote but where they failed") if logs else _WITHHELD
 
 
@@ -93,7 +95,7 @@ def environment(details: Mapping[str, Any]) -> dict[str, str]:
         if column == "packages":
             found |= {shortened(str(name)): shortened(str(each)) for name, each in json.loads(value or "{}").items()}
         elif column == "ram_bytes" and value is not None:
-            found[called] = f"{value / 2**30:.0f} GiB"
+            found[called] = size(value)
         elif value not in (None, [], ""):
             found[called] = shortened(", ".join(map(str, value)) if isinstance(value, list) else str(value))
     return found

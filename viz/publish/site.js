@@ -6,6 +6,8 @@
   const $ = (id) => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg";
 
+  const { words, holds } = tables;
+
   // ---- elements
   const fill = (node, attributes, children) => {
     for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -168,9 +170,8 @@
   // ---- tables that sort, filter, and show what there is room for
   const ROWS = 200,
     SHORT = 32; // characters of a cell that stay on one line
-  const collator = new Intl.Collator(undefined, { numeric: true });
   const inOrder = (c) => (a, b) =>
-    ["name", "parameters"].map((name) => collator.compare(c[name]?.[a] ?? "", c[name]?.[b] ?? "")).find(Boolean) ?? a - b;
+    ["name", "parameters"].map((name) => tables.collator.compare(c[name]?.[a] ?? "", c[name]?.[b] ?? "")).find(Boolean) ?? a - b;
   const table = (columns, rows, { sort, onsort, label }) => {
     let [by, down] = sort ?? [null, false],
       shown = [],
@@ -204,7 +205,7 @@
       more.textContent = `${(shown.length - drawn).toLocaleString("en")} more`;
     };
     const order = (i) => {
-      [by, down] = by === i ? [i, !down] : [i, Boolean(columns[i].numeric)];
+      [by, down] = [i, tables.turned(heads[i])];
       onsort?.(by, down);
       update();
     };
@@ -213,20 +214,9 @@
       keep = filter;
       shown = rows.filter(keep);
       if (by !== null && columns[by]) {
-        const value = columns[by].value ?? columns[by].cell;
-        const missing = (x) => x === null || x === undefined || x === "" || Number.isNaN(x);
-        shown = shown
-          .map((row) => [value(row), row])
-          .sort(([a], [b]) =>
-            missing(a) || missing(b)
-              ? missing(a) - missing(b)
-              : (down ? -1 : 1) * (typeof a === "number" ? a - b : collator.compare(a, b)),
-          )
-          .map(([, row]) => row);
+        shown = tables.sorted(shown, columns[by].value ?? columns[by].cell, down);
       }
-      heads.forEach((head, i) =>
-        i === by ? head.setAttribute("aria-sort", down ? "descending" : "ascending") : head.removeAttribute("aria-sort"),
-      );
+      tables.mark(heads, by, down);
       body.replaceChildren();
       drawn = 0;
       draw(ROWS);
@@ -240,8 +230,6 @@
     );
     return { node, update };
   };
-  const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
-  const holds = (text, wanted) => wanted.every((word) => text.includes(word));
   const filterField = (label, value, onchange) =>
     el("input", { type: "search", placeholder: label, "aria-label": label, value, oninput: (event) => onchange(event.target.value) });
 
@@ -410,7 +398,7 @@
         if (p.ended && Number.isNaN(p.value))
           parts.push(svg("text", { class: "failed", x: x(from + k), y: HEIGHT - BOTTOM - 2, "text-anchor": "middle" }, "×", svg("title", {}, p.ended)));
         if (dense || Number.isNaN(p.value)) return;
-        if (p.low !== undefined && !Number.isNaN(p.low))
+        if (p.low !== undefined)
           parts.push(svg("line", { class: "interval", x1: x(from + k), x2: x(from + k), y1: y(p.low), y2: y(p.high) }));
         parts.push(svg("circle", { class: "point", cx: x(from + k), cy: y(p.value), r: 2.5 }));
       });
@@ -442,7 +430,7 @@
         const p = points[i];
         cursor.setAttribute("x1", x(i));
         cursor.setAttribute("x2", x(i));
-        const doubt = p.low !== undefined && !Number.isNaN(p.low) ? ` (95 % ${amount(p.low, unit)}–${amount(p.high, unit)})` : "";
+        const doubt = p.low !== undefined ? ` (95 % ${amount(p.low, unit)}–${amount(p.high, unit)})` : "";
         told.replaceChildren(
           link(to("run", r.run_id[p.run]), runName(r, p.run)),
           r.git_commit[p.run] ? ` · ${r.git_commit[p.run].slice(0, 12)}` : "",
@@ -526,7 +514,8 @@
               const value = found.median[row * found.runs + k];
               if (Number.isNaN(value)) continue;
               const more = (name) => found[name]?.[row * found.runs + k];
-              series.get(key).set(first + k, { value, low: more("median_low"), high: more("median_high"), n: more("n") ?? 1 });
+              const [low, high] = ["median_low", "median_high"].map(more).map((end) => (Number.isNaN(end) ? undefined : end)); // of another case
+              series.get(key).set(first + k, { value, low, high, n: more("n") ?? 1 });
             }
           });
           for (const [at, run, text] of found.ended) if (at === own) ended.set(first + run, text);
@@ -663,7 +652,7 @@
         { name: "base", numeric: true, cell: (row) => number(row.base, query(row)), value: (row) => row.sizes[1] },
         { name: "candidate", numeric: true, cell: (row) => number(row.candidate, query(row)), value: (row) => row.sizes[2] },
         { name: "difference", numeric: true, kind: () => "spare", cell: (row) => row.difference, value: (row) => row.sizes[2] - row.sizes[1] },
-        { name: "change", numeric: true, cell: (row) => number(row.change, query(row)), value: (row) => row.sizes[0] },
+        { name: "change", numeric: true, kind: () => "change", cell: (row) => number(row.change, query(row)), value: (row) => row.sizes[0] },
         ...(pair ? [{ name: "verdict", cell: (row) => el("div", {}, verdict(row.verdict), el("p", { class: "soft" }, row.why)), value: (row) => row.verdict, kind: () => "why" }] : []),
       ];
       const [by, down] = (state.get("s") ?? "").split(":");
@@ -844,7 +833,7 @@
     view.hidden = !page;
     after?.();
     for (const one of document.querySelectorAll("nav a"))
-      one.getAttribute("href") === (page ? `#/${parts[0]}` : "#/") ? one.setAttribute("aria-current", "page") : one.removeAttribute("aria-current");
+      one.getAttribute("href") === (page ? `${site.home}#/${parts[0]}` : site.front) ? one.setAttribute("aria-current", "page") : one.removeAttribute("aria-current");
     if (incident) $(hash.slice(1))?.scrollIntoView();
     else if (hash !== shown) scrollTo(0, 0);
     shown = location.hash;
@@ -856,7 +845,7 @@
   // ---- what stays: search, queries of numbers, keys
   suggest($("search"), $("found"), search, ({ to }) => {
     $("search").value = "";
-    location.hash = to;
+    location.href = site.home + to;
   });
   const hint = (text) => {
     $("hint").textContent = text;
@@ -913,8 +902,9 @@
         at = all.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
       if (!$("front").hidden) all[Math.max(0, Math.min(all.length - 1, at))]?.focus();
     } else if (event.key === "?") hint("/ search · j k next and previous change · q query of a number · h what changed · c compare · r runs · a cases");
-    else if (go) location.hash = go;
+    else if (go) location.href = site.home + go;
   });
   addEventListener("hashchange", show);
   show();
+  globalThis.bench.parts = { site, $, el, load, tile, runs, cases, json, table, copyable, paste, read, remember };
 })();

@@ -6,30 +6,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..._version import __version__
-from . import contents, feeds, figures, front, pairs, payload, tiles
-from .folder import PAGE, SiteFolder
+from ...query.change.settled import Searches
+from ...warehouse.console.numbers import file_size
+from ..output.html import text_of
+from . import contents, feeds, figures, front, pairs, payload, sql_page, tiles
+from .folder import FRONT_PAGE, SiteFolder
 from .private import ENDING, ENVIRONMENT, LOG, RUN, shortened, withheld_with
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
+    from .sql_page import Engine
 
 SCRIPT, STYLE = "site.js", "site.css"
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """What was written."""
+class PublishedSite:
+    """The files that were written."""
 
     files: Mapping[str, int]
+    total_bytes: int  # with the manifest, by which the next publishing knows what is there
     written_bytes: int
     incidents: int
 
     def __str__(self) -> str:
-        total = sum(self.files.values())
-        return f"{len(self.files):,} files, {total / 1e6:.1f} MB, of which {self.written_bytes / 1e6:.1f} MB are new"
+        count = len(self.files) + 1
+        return f"{count:,} files, {file_size(self.total_bytes)}, of which {file_size(self.written_bytes)} are new"
 
 
-def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "", logs: bool = False) -> Published:
+def publish(
+    warehouse: "Warehouse", root: Path, *, title: str, url: str = "", logs: bool = False, engine: "Engine | None" = None
+) -> PublishedSite:
     """Write the site of a store into a folder, or bring the one that is there up to date.
 
     Args:
@@ -38,16 +45,19 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "", lo
         title: Of the site.
         url: Where it will stand, for links from elsewhere.
         logs: Publish the end of what programs wrote whose cases failed.
+        engine: Of SQL in the browser, for a site with a page for it.
 
     Raises:
         BenchError: The folder holds other files, or cannot be written.
     """
     folder = SiteFolder.open(root)
-    found = contents.read(warehouse)
+    searches = Searches(folder.before.get("kept", {}).get("searches", {}))
+    found = contents.read(warehouse, searches)
+    folder.kept["searches"] = searches.kept
     incidents = contents.incidents(found)
     runs = [run["run_id"] for run in found.runs]
     cases = [case["case_id"] for case in found.cases]
-    divided = tiles.write(warehouse, folder, runs, cases, found.digests, logs=logs)
+    divided = tiles.write(warehouse, folder, runs, cases, found.values, found.digests, logs=logs)
     chosen = pairs.chosen(warehouse, found.history.incidents if found.history else [])
     configs = {run["run_id"]: run["config"] for run in found.runs}
     compared = pairs.write(warehouse, folder, chosen, configs, found.digests)
@@ -74,13 +84,20 @@ def publish(warehouse: "Warehouse", root: Path, *, title: str, url: str = "", lo
     for name, content in feeds.files(found, incidents, title=title, url=url):
         folder.put(name, content)
     withheld = f"Left out: {withheld_with(logs)}."
-    folder.put(PAGE, front.page(found, incidents, title=title, data=data, style=style, code=code, limits=withheld))
+    if engine is not None:
+        scripts = (code, _asset(folder, sql_page.SQL_SCRIPT))
+        sql_page.write(folder, engine, title=title, data=data, style=style, scripts=scripts, limits=withheld)
+    page = front.page(
+        found, incidents, title=title, data=data, style=style, code=code, limits=withheld, sql=engine is not None
+    )
+    folder.put(FRONT_PAGE, page)
     folder.finish()
-    return Published(folder.files, folder.written_bytes, len(incidents))
+    total = sum(folder.files.values()) + folder.manifest_bytes
+    return PublishedSite(folder.files, total, folder.written_bytes, len(incidents))
 
 
 def described(logs: bool = False) -> list[tuple[str, str]]:
-    """What is published of a store, by what it belongs to; then what is not."""
+    """The published parts of a store by kind; then those that are not published."""
     return [
         ("of each run", ", ".join(RUN.values())),
         ("of its machine", f"{', '.join(ENVIRONMENT.values())}; its class, and a number in place of its name"),
@@ -96,8 +113,11 @@ def described(logs: bool = False) -> list[tuple[str, str]]:
 
 
 def _asset(folder: SiteFolder, name: str) -> str:
-    content = Path(__file__).with_name(name).read_bytes()
-    return folder.add(payload.named(name, content), content)
+    content = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    if name == SCRIPT:
+        content = text_of("tables.js") + content
+    packed = content.encode()
+    return folder.add(payload.named(name, packed), packed)
 
 
 def title_of(store: Path) -> str:

@@ -4,7 +4,6 @@ A new night changes the tiles of the newest runs only: runs stand in order of ti
 run says so, whatever else there is (as rsync finds blocks of a file). A case is in the group that its id says.
 """
 
-import gzip
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .folder import SiteFolder
-from .payload import script
+from .payload import pressed, script
 from .private import ENDING, LOG, log, shortened
 
 if TYPE_CHECKING:
@@ -31,14 +30,14 @@ Label = tuple[str, str | None, str | None]  # metric, phase, unit
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """How runs and cases are divided, and the files."""
+    """The division of runs and cases, and the files."""
 
     blocks: Sequence[Sequence[str]]  # runs
     groups: int
     files: Sequence[Sequence[str]]  # of each block, by group; "" without any value
 
     def of_page(self) -> dict[str, Any]:
-        """As the page wants it: of each block how many runs it has and its files."""
+        """The index as the page wants it: how many runs each block has, and its files."""
         names = [[name.partition("/")[2].removesuffix(".js") for name in files] for files in self.files]
         return {
             "groups": self.groups,
@@ -62,15 +61,14 @@ def group_of(case_id: str, groups: int) -> int:
 
 
 def write(
-    warehouse: "Warehouse", folder: SiteFolder, runs: Sequence[str], cases: Sequence[str], digests: Mapping[str, str],
-    *, logs: bool = False,
+    warehouse: "Warehouse", folder: SiteFolder, runs: Sequence[str], cases: Sequence[str], values: int,
+    digests: Mapping[str, str], *, logs: bool = False,
 ) -> Tiles:  # fmt: skip
     """Write the tiles of runs in order of time; those of blocks whose runs are as they were stay as they are.
 
-    With `logs` a case that failed has the end of what its program wrote.
+    `values` is how many there are. With `logs` a case that failed has the end of what its program wrote.
     """
     blocks = divide(runs)
-    (values,) = warehouse.rows(f"SELECT count(*) FROM _all_cells WHERE {KEPT}")[0]
     groups = 1
     while groups * 2 * _VALUES * max(1, len(blocks)) <= values:
         groups *= 2
@@ -153,7 +151,7 @@ def _columns(warehouse: "Warehouse", first: int, block: Sequence[str]) -> "tuple
 
 
 def _endings(warehouse: "Warehouse", first: int, block: Sequence[str], logs: bool) -> list[list[Any]]:
-    """How cases ended that failed: the place of the case, of the run, and what may be said of it; with `logs` its log."""
+    """Endings of failed cases: the place of the case, of the run, and what may be said of it; with `logs` its log."""
     rows = warehouse.rows(
         f"SELECT case_place, run_place, {', '.join((*ENDING, *LOG))}"
         " FROM case_outcomes JOIN site_runs USING (run_id) JOIN site_cases USING (case_id)"
@@ -202,7 +200,7 @@ def _tile(
             matrices.append(own_matrix.astype("<f4").tobytes())
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     text += b" " * (-(len(text) + 4) % 8)  # numbers begin where a browser can read them in place
-    return gzip.compress(len(text).to_bytes(4, "little") + text + b"".join(matrices), 6, mtime=0)
+    return pressed(len(text).to_bytes(4, "little") + text + b"".join(matrices))
 
 
 def _matrix(

@@ -81,7 +81,7 @@ def are_told_apart(names: Iterable[str], columns: int) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _shortest(names: tuple[str, ...], columns: int) -> Mapping[str, str]:
-    """For each name the text that fits; alike where nothing tells them apart in so little room."""
+    """The text that fits for each name; alike where nothing tells them apart in so little room."""
     whole = {name: printable(name) or "(empty)" for name in names}
     shared = Counter(word for text in whole.values() for word in set(_WORDS.findall(text)))
     texts = list(whole.values())
@@ -216,7 +216,7 @@ def _around(text: str, names: Sequence[str], columns: int) -> Iterator[str]:
 
 
 def _shortened(name: str, columns: int) -> str:
-    """As `shorten`, but of a name in parts each keeps as much as the longest of them leave it."""
+    """Like `shorten`, but each part of a name keeps as much as the longest of them leave it."""
     parts = name.split(_BETWEEN)
     room = columns - len(_BETWEEN) * (len(parts) - 1)
     if room < 3 * len(parts):

@@ -48,7 +48,7 @@ def brief_rows(rows: Mapping[str, str], labelling: Labelling = row_labels) -> di
 
 @dataclass(frozen=True, slots=True)
 class PlotArea:
-    """Where a plot is drawn."""
+    """The area where a plot is drawn."""
 
     width: float  # points
     height: float

@@ -40,7 +40,7 @@ class Axis:
     bulk: float | None = None  # where a break is: what lies below has the larger part of the axis
 
     def place(self, value: float) -> float:
-        """Where a value stands, 0 to 1."""
+        """The place of a value, 0 to 1."""
         if self.bulk is not None:
             low, high, start, share = _parts(self, value > self.bulk)
             return start + share * (value - low) / (high - low)
@@ -66,7 +66,7 @@ class Axis:
 
 
 def _parts(axis: Axis, beyond: bool) -> tuple[float, float, float, float]:
-    """Of the part of a broken axis below or beyond the break: its ends, where it starts on the axis, and its share of it."""
+    """The part of a broken axis below or beyond the break: its ends, where it starts on the axis, and its share of it."""
     assert axis.bulk is not None
     if beyond:
         return axis.bulk, axis.high, BELOW_BREAK, 1 - BELOW_BREAK
@@ -80,7 +80,7 @@ def format_instant(ms: float) -> str:
     try:
         return str(datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms))
     except OverflowError:
-        return f"{ms:.0f} ms"
+        return f"{ms:g} ms"
 
 
 def plot(
@@ -147,7 +147,7 @@ def _in_dots(series: Sequence[TextSeries], colour: bool) -> bool:
 def _cells(
     series: Sequence[TextSeries], x: Axis, y: Axis, across: int, rows: int, *, fine: bool, joined: bool
 ) -> dict[tuple[int, int], tuple[str, int | None]]:
-    """By column and row, the character and whose it is."""
+    """The character at each column and row, and whose it is."""
     wide, high = (2, 4) if fine else (1, 1)
     bits: dict[tuple[int, int], int] = {}
     owner: dict[tuple[int, int], int] = {}

@@ -59,7 +59,7 @@ def choose_unit(values: Iterable[float | None], unit: str | None) -> DisplayUnit
 def extent(
     values: Sequence[float], ends: Sequence[float], *, zero: bool = False, log: bool = False
 ) -> tuple[float, float]:
-    """Where an axis begins and ends.
+    """The beginning and the end of an axis.
 
     Args:
         values: What must be seen.
@@ -82,7 +82,7 @@ def extent(
 
 
 def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
-    """So many ticks of a logarithmic axis or fewer: of a narrow one at even distances, of a wide one 1, 2, 5, 10 and the like."""
+    """Ticks of a logarithmic axis, so many or fewer: of a narrow one at even distances, of a wide one 1, 2, 5, 10 …"""
     if high / low <= _NARROW:
         return even_ticks(low, high, most)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -100,7 +100,7 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
 
 
 def even_ticks(low: float, high: float, most: int) -> list[float]:
-    """So many ticks or fewer, at even distances that a person would choose."""
+    """Ticks, so many or fewer, at even distances that a person would choose."""
     first = math.floor(math.log10((high - low) / most)) - 1
     decade = first
     while True:

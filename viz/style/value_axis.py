@@ -8,7 +8,7 @@ from . import theme
 from .terminal import BELOW_BREAK, Axis
 from .units import even_ticks, log_ticks
 
-SCALES = ("robust", "linear", "log")
+AXIS_SCALES = ("robust", "linear", "log")
 _WORTH = 1.5  # a break is where the bulk would have less than two thirds of the axis
 _ABOVE = 1.02  # the axis ends a little above the highest value
 _MARK = "M-1,.1L1,-.9M-1,.9L1,-.1"  # two strokes across the axis
@@ -20,7 +20,7 @@ class ValueAxis(Axis):
 
     @classmethod
     def of(cls, title: str, scale: str, *, low: float, high: float, bulk: float) -> "ValueAxis":
-        """An axis of one of `SCALES`.
+        """An axis of one of `AXIS_SCALES`.
 
         Args:
             title: Its title.
@@ -42,7 +42,7 @@ class ValueAxis(Axis):
         return {"type": "log" if self.log else "linear", "domain": [self.low, end], "nice": False}
 
     def ticks(self) -> list[float]:
-        """As many as are read with ease, on both sides of the break."""
+        """Ticks, as many as are read with ease, on both sides of the break."""
         if self.log:
             return log_ticks(self.low, self.high)
         if self.bulk is None:

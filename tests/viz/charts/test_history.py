@@ -150,7 +150,7 @@ def test_a_step_is_marked_with_the_levels_beside_it() -> None:
     assert [row["from"] for row in levels[1]["data"]["values"]] == ["01-10"]
     assert "1 change found" in " · ".join(figure.spec(False)["title"]["subtitle"])
     assert " · inductor · latency · 16 runs" in figure.spec(False)["title"]["subtitle"][0]
-    assert " · +30.0% at 01-10" in " · ".join(figure.spec(False)["title"]["subtitle"])
+    assert " · +30.0 % at 01-10" in " · ".join(figure.spec(False)["title"]["subtitle"])
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,22 @@ def test_a_step_is_marked_with_the_levels_beside_it() -> None:
     [
         ([10.0] * 8 + [13.0] * 8, "latency of m: +30 % since 1970-01-10"),
         ([10.0] * 8 + [15.0] * 8 + [12.0] * 8, "latency of m: +50 % at 1970-01-10, the largest of 2 changes"),
+        ([10.0] * 14 + [13.0] * 2, "latency of m: +30 % since 1970-01-16, one that may end again"),
+        ([10.0] * 8 + [13.0] * 2 + [10.0] * 6, "History of m"),
         ([10.0] * 16, "History of m"),
     ],
 )
 def test_the_title_is_the_largest_step(numbers: list[float], found: str) -> None:
-    """It has lasted since where nothing followed; a steady case has the title of any."""
+    """It has lasted since where nothing followed; what only the newest runs show may end; a steady case has the title of any."""
     assert draw(values(*numbers), models=["m"]).provenance.title == found
+
+
+def test_what_only_the_newest_runs_show_is_told() -> None:
+    """Two runs are too few for a lasting change, and no excursion that is over."""
+    subtitle = " · ".join(draw(values(*[10.0] * 14, 13.0, 13.0), models=["m"]).spec(False)["title"]["subtitle"])
+
+    assert "1 change that may end again · +30.0 % since 01-16" in subtitle
+    assert "no change" not in subtitle and "excursion" not in subtitle
 
 
 def test_a_drift_is_a_line_and_a_step_on_its_way_divides_it() -> None:

@@ -52,7 +52,7 @@ def test_targets_that_no_step_is_near_say_what_to_try() -> None:
     store = stepped(Builder(), "A", (90, 1, [10.0] * 3))
 
     with pytest.raises(
-        NothingToShow, match=r"within 15% of 256 tokens; 3 steps kept .* Try: bench viz latency-vs-batch --targets"
+        NothingToShow, match=r"within 15 % of 256 tokens; 3 steps kept .* Try: bench viz latency-vs-batch --targets"
     ):
         draw(store, trim=0, targets=[256])
     assert len(draw(store, trim=0, targets=[90]).rows) == 1

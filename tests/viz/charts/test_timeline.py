@@ -76,6 +76,7 @@ def test_a_step_is_the_model_scheduling_and_the_rest() -> None:
     assert fields(figure, "part", "start", "end") == [
         ("model run", 0.0, 9.0), ("scheduling", 9.0, 10.0), ("anything else", 10.0, 12.0),
     ]  # fmt: skip
+    assert figure.provenance.title == "75.0 % of a step of 12 ms is the model run"
 
 
 def test_a_part_nobody_timed_is_left_out() -> None:
@@ -85,3 +86,4 @@ def test_a_part_nobody_timed_is_left_out() -> None:
 
     assert set(fields(figure, "row", "part")) == {("A", "model run")}
     assert figure.notes == ["1 config without any time left out"]
+    assert figure.provenance.title == step_breakdown.TITLE

@@ -33,7 +33,7 @@ def nights(
     return made
 
 
-def publish(warehouse: Builder, folder: Path) -> site.Published:
+def publish(warehouse: Builder, folder: Path) -> site.PublishedSite:
     """Publish it."""
     return site.publish(warehouse, folder, title="the team")
 

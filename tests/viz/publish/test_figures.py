@@ -47,7 +47,7 @@ def test_runs_and_pairs_with_steps_have_their_charts(folder: Path) -> None:
         "server-0": ["bench viz runtime-vs-tokens server-0", "bench viz step-breakdown server-0"],
         "server-1": ["bench viz runtime-vs-tokens server-1", "bench viz step-breakdown server-1"],
         "server-0|server-1": [
-            "bench viz runtime-vs-tokens server-0 server-1 --split-by run", "bench viz why server-0 server-1 --case step",
+            "bench viz runtime-vs-tokens server-0 server-1", "bench viz why server-0 server-1 --case step",
         ],
     }  # fmt: skip
     assert all((folder / file).read_bytes().startswith(b"<svg") for pictures in found.values() for file, *_ in pictures)

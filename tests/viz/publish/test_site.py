@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +12,8 @@ from bench.cli import cli
 from bench.query.comparison import render
 from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
-from bench.viz.publish import site, tiles
+from bench.viz.publish import feeds, site, tiles
+from bench.viz.publish.contents import Incident
 from bench.viz.publish.folder import SiteFolder
 from bench.viz.publish.private import shortened
 from bench.warehouse.errors import BenchError
@@ -87,15 +89,15 @@ def test_an_interrupted_publishing_leaves_the_old_site(
     folder, fresh = tmp_path / "site", tmp_path / "fresh"
     publish(Builder().add(*nights(12)), folder)
     before = {name: (folder / name).read_bytes() for name in names(folder)}
-    write: Callable[[SiteFolder, str, bytes], None] = SiteFolder._write
+    write: Callable[..., None] = SiteFolder._write
     count = 0
 
-    def interrupted(self: SiteFolder, name: str, content: bytes) -> None:
+    def interrupted(self: SiteFolder, name: str, content: bytes, **options: Any) -> None:
         nonlocal count
         count += 1
         if count == at or name == "index.html":
             raise KeyboardInterrupt
-        write(self, name, content)
+        write(self, name, content, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(SiteFolder, "_write", interrupted)
@@ -286,3 +288,41 @@ def test_what_would_be_published_is_said_without_a_site(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match="cannot write"):
         publish(Builder().add(*nights(1)), tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_no_more_is_new_than_there_is(tmp_path: Path) -> None:
+    """Each written file counts once, the manifest too; of a site made from nothing that is all there is."""
+    done = publish(Builder().add(*nights(3)), tmp_path)
+    there = [path for path in tmp_path.rglob("*") if path.is_file()]
+
+    assert done.written_bytes == done.total_bytes == sum(path.stat().st_size for path in there)
+    assert str(done).startswith(f"{len(there)} files, ")
+
+
+@pytest.mark.parametrize(("count", "slower_from", "mark"), [(3, 10, "❔"), (14, 99, "✅"), (14, 10, "❌")])
+def test_a_pull_request_is_ticked_off_only_where_something_was_judged(
+    tmp_path: Path, count: int, slower_from: int, mark: str
+) -> None:
+    """Three nights are too few for a tick."""
+    publish(Builder().add(*nights(count, slower_from=slower_from)), tmp_path)
+
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[2].startswith(mark)
+
+
+def test_a_pull_request_is_told_first_what_got_worse() -> None:
+    """Improvements follow, whichever is newer."""
+    newest_first = [
+        Incident(
+            number=number, key=title, title=title, verdict=verdict, since="2026-05-03", sentence="s", evidence="e",
+            command="c", query="q", picture="", is_minor=False, is_worse=verdict == "SLOWER", cost=1.0, good_run=None,
+            since_run="r", moved=0, cases=[],
+        )
+        for number, (title, verdict) in enumerate((("one", "FASTER"), ("two", "SLOWER"), ("three", "FASTER")))
+    ]  # fmt: skip
+    text = feeds.markdown(newest_first, "1 regression", judged=True, title="t", url="").decode()
+
+    assert [line[2:].split(":")[0] for line in text.splitlines() if line.startswith("- ")] == [
+        "slower",
+        "faster",
+        "faster",
+    ]

@@ -14,14 +14,13 @@ from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
 from bench.viz.publish import pairs, site
 from bench.viz.publish.private import shortened
-from bench.warehouse.console.numbers import amount, times
-from bench.warehouse.console.numbers import ratio as printed_ratio
+from bench.warehouse.console.numbers import amount, change_of, times
 from bench.warehouse.events import Instant, Reject
 
-from ...builders import Builder, case, metric, outcome, run, source
+from ...builders import Builder, case, metric, outcome, run, source, timing
 from ..browser import PROGRAM, Page
 from ..stores import HOSTILE
-from .sites import DAY_US, nights
+from .sites import DAY_US, nights, publish
 
 pytestmark = [
     pytest.mark.browser,
@@ -48,6 +47,9 @@ def warehouse() -> Builder:
             one = case(f"value-{place}", run_id, suite="numbers")
             unit = UNITS[place % len(UNITS)]
             made += [one, outcome(one), metric(one, "size", value * (1 + number / 7), unit=unit, better="lower")]
+    sampled = case("accurate", "sampled", suite="numbers")  # the only one with intervals
+    made += [run("sampled", "others", started_at=Instant(DAY_US * 3)), sampled, outcome(sampled)]
+    made += [timing(sampled, 1_000_000 + block, block=block) for block in range(8)]
     broken = case("broken", "second", suite="numbers")
     log = f"{HOSTILE[1]}\nin /home/me/work.py"
     made += [
@@ -163,7 +165,8 @@ def test_numbers_of_a_pair_are_those_of_their_queries(browser: Page, folder: Pat
 
     for text, query, place in asked:
         ((base, candidate, ratio, low, high, *_),) = warehouse.rows(statement_of(query))
-        assert text == (amount(base, "ns"), amount(candidate, "ns"), printed_ratio(ratio, low, high))[place]
+        change = {"ratio": ratio, "low": low, "high": high, "unit": "ns", "better": "lower"}
+        assert text == (amount(base, "ns"), amount(candidate, "ns"), change_of(change))[place]
 
 
 def statement_of(query: str) -> str:
@@ -285,3 +288,31 @@ def test_every_control_has_a_name(browser: Page, folder: Path) -> None:
     for address in ("#/runs", "#/run/night-013", "#/compare/night-012/night-013"):
         go(browser, address)
         assert labelled(browser) == []
+
+
+def test_a_comparison_with_many_columns_fits_a_window(browser: Page, tmp_path: Path) -> None:
+    """Suite, long model, batch, values, change and reason stand beside each other in 1,300 pixels; nothing is cut off."""
+    made = Builder()
+    suites, many = (
+        ("huggingface", "torchbench", "timm_models"),
+        ("absolute_latency", "compile_latency", "startup", "speedup"),
+    )
+    for night in range(3):
+        run_id = f"night-{night:03}"
+        made.add(run(run_id, "nightly", started_at=Instant(DAY_US * (night + 1))))
+        for place, name in enumerate(
+            ("BlenderbotSmallForConditionalGeneration", "pytorch_CycleGAN_and_pix2pix", "dlrm")
+        ):
+            one = case(name, run_id, suite=suites[place], backend="inductor", batch_size=512 * (place + 1))
+            broken = place == 2 and night == 2
+            made.add(one, outcome(one, "fail_accuracy" if broken else "ok"))
+            value = 5.5e6 * (1.0 + 0.001 * night) * (1.6 if night == 2 else 1.0)
+            made.add(*(metric(one, each, value, unit="ns", better="lower") for each in many if not broken))
+    publish(made, tmp_path)
+    browser.window(1300, 1000)
+    browser.open(tmp_path / "index.html")
+    go(browser, "#/compare/night-001/night-002?v=BROKEN,SLOWER,LIKELY SLOWER,UNSURE".replace(" ", "%20"))
+
+    wide, room = browser.ask("(s => [s.scrollWidth, s.clientWidth])(document.querySelector('#view .scroll'))")
+    assert browser.ask("document.querySelectorAll('#view tbody tr').length") > 5
+    assert wide <= room
