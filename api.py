@@ -121,7 +121,7 @@ def ask(question: Callable[Asked, Question[Result]]) -> "Callable[Concatenate[Op
 
 
 def ask_several(question: Callable[..., Question[Result]]) -> "Callable[..., Verdicts[Result]]":
-    """As `ask`, of a question whose first option takes any number of arguments."""
+    """Like `ask`, for a question whose first option takes any number of arguments."""
     return ask(question)
 
 

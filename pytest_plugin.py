@@ -78,7 +78,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """With -q there is no header."""
+    """Say it below the results under -q, which prints no header."""
     if _wanted(config) and _beside_others(config) and config.get_verbosity() < 0:
         terminalreporter.write_line(BESIDE)
 

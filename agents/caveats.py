@@ -11,7 +11,7 @@ from ..query.comparison.render import means as mean_sentences
 from ..query.comparison.render import metric, why
 from ..query.explain.command import Explain, Plan
 from ..query.question import Question
-from ..warehouse.console.numbers import counted, ratio
+from ..warehouse.console.numbers import change_of, counted, exact_percent, percent_change
 from ..warehouse.console.tables import escape
 
 if TYPE_CHECKING:
@@ -59,11 +59,7 @@ def compared(row: Row) -> str:
         return f"{label(row)}: not judged; {reasons}"
     if verdict == "UNSURE":
         return f"{label(row)}: UNSURE, {NOT_CLAIMED}; {reasons}"
-    shown = (
-        ""
-        if row["ratio"] is None or verdict == "SAME"
-        else f" {ratio(row['ratio'], row['low'], row['high'])}, above 1 is better"
-    )
+    shown = "" if row["ratio"] is None or verdict == "SAME" else f", {change_of(row)}"
     return f"{label(row)}: {verdict}{shown}; {reasons}"
 
 
@@ -81,9 +77,9 @@ def changed(row: Row) -> str:
 def _changed(row: Row, reasons: str) -> str:
     if row["verdict"] == "UNSURE":
         return f"{label(row)}: UNSURE, {NOT_CLAIMED}; {reasons}"
-    change = "" if row["change"] is None else f" {100 * row['change']:+.1f} %"
-    doubt = f" (95 % {100 * row['low']:+.1f} to {100 * row['high']:+.1f})" if change and row["low"] is not None else ""
-    return f"{label(row)}: {row['verdict'] or 'changed, neither way is better'}{change}{doubt}; {reasons}"
+    verdict = row["verdict"] or "changed, neither way is better"
+    change = percent_change(row["change"], row["low"], row["high"])
+    return f"{label(row)}: {' '.join(filter(None, (verdict, change)))}; {reasons}"
 
 
 def withheld(kind: str, row: Row) -> dict[str, Any]:
@@ -202,7 +198,7 @@ def of_why(asked: Question[Any], found: "Verdicts[Decomposition]") -> Told:
 def of_plan(asked: Plan, found: "Verdicts[list[Row]]") -> Told:
     """Caveats of `plan`, for an agent."""
     seen = "the noise is what this store has seen; with fewer runs than planned a change"
-    doubts = [f"{seen} of {asked.effect:.1%} may stay UNSURE"]
+    doubts = [f"{seen} of {exact_percent(asked.effect)} may stay UNSURE"]
     if unknown := sum(row["noise"] is None for row in found.rows):
         doubts.append(f"the noise of {counted(unknown, 'case')} is not known: one run each")
     return found.sentences, found.rows, doubts

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import sql
-from ..query.cost.model import FORMULA, SCHEMA, CostModel
+from ..query.cost.model import FORMULA, MODEL_SCHEMA, CostModel
 from ..sql import ViewColumn
 from ..warehouse.errors import BenchError, UnknownName
 from .answers import ANSWERS, JsonAnswer, RowShape, row_shape
@@ -107,7 +107,7 @@ def _cost_models() -> Schema:
     return {
         "type": "object",
         "properties": {
-            "schema": {"const": SCHEMA},
+            "schema": {"const": MODEL_SCHEMA},
             "formula": {"const": FORMULA},
             "models": {"type": "array", "items": model},
         },

@@ -8,6 +8,9 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from bench import sql
+from bench.measure.models.command import command as models
+from bench.measure.recorded_options import axes_of
 from bench.warehouse import events
 from bench.warehouse.database import Warehouse
 from bench.warehouse.events import Event
@@ -16,6 +19,11 @@ from bench.warehouse.schema import arrow_schema
 from bench.warehouse.snapshot import empty
 from bench.warehouse.store import Store
 from bench.warehouse.views import compute_derived
+
+NUMBERS = {  # what a macro is given by the names of its arguments
+    "last": "20", "floor": "0.03", "fdr": "0.05", "across": "false", "min_speedup": "0.95", "max_compile_seconds": "120",
+    "min_compression": "0.9", "configs": "NULL", "margin": "1", "max_schedule_ms": "300", "max_model_run_ms": "200",
+}  # fmt: skip
 
 
 class Builder(Warehouse):
@@ -57,6 +65,24 @@ class Builder(Warehouse):
         self._connection = connection
 
 
+def call(view: sql.View, base: str, candidate: str, **others: str) -> str:
+    """What stands behind FROM: a macro with runs of two sides, or of the candidate alone; SQL of lists of run ids.
+
+    Args:
+        others: SQL of arguments that have a default, by name; the view takes those it has.
+
+    Raises:
+        KeyError: A view has an argument of a new name: it belongs into this function.
+    """
+    if view.arguments is None:
+        return view.name
+    sides = {"base": base, "candidate": candidate, "judged": candidate, "runs": candidate}
+    first = {"judged_run": f"{candidate}[1]", "own_run": f"{candidate}[1]"}
+    needed = [(NUMBERS | sides | first)[argument.name] for argument in view.arguments if argument.default is None]
+    chosen = [f"{argument.name} := {others[argument.name]}" for argument in view.arguments if argument.name in others]
+    return f"{view.name}({', '.join(needed + chosen)})"
+
+
 def stored(query: str, store: Store | Path | None = None, parameters: object = ()) -> list[tuple[Any, ...]]:
     """All rows of a query over what a store holds: a store, a folder, or the one of $BENCH_STORE."""
     with Warehouse.open(store if isinstance(store, Store) else Store.find(store)) as warehouse:
@@ -71,7 +97,10 @@ def run(run_id: str = "run", config: str | None = None, source: str = "api", **f
 def options(command: str, *rows: tuple[str, ...]) -> events.Json:
     """Options of a run: the words of its command, then role, name ("" of an argument) and values of each."""
     each = [("command", "", *command.split()), *rows]
-    return events.as_json([{"role": role, "option": name or None, "arguments": texts} for role, name, *texts in each])
+    axes = axes_of(models) if command == "measure models" else []
+    return events.as_json(
+        [*({"role": role, "option": name or None, "arguments": texts} for role, name, *texts in each), *axes]
+    )
 
 
 def case(name: str = "model", run: str = "run", **axes: Any) -> events.CaseRecord:

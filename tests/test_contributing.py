@@ -161,15 +161,66 @@ for config in ("a", "b"):
 """
 
 
-@pytest.mark.exhaustive
-def test_an_axis_is_added_in_three_files(copy: Path, tell: Tell, tmp_path: Path) -> None:
-    """Its event, the group of axes, and the identity of a case: every view and command has it."""
-    for name, places in AXIS.items():
+OPTION = {  # of `compare`: declared and used
+    "query/comparison/command.py": [
+        (
+            "    where: Where = None\n    floor",
+            '    modes: Annotated[Sequence[str], Option("Only these modes.")] = ()\n',
+        ),
+        ('"name": self.models, **(self.where', '"mode": self.modes, '),
+    ],
+}
+COLUMN = {  # of `comparisons`: computed, then described and shown
+    "sql/views/comparison/_compared_cases.sql": [
+        ("    case_floor AS floor, detectable", "    candidate_value / base_value - 1 AS change_of_value,\n"),
+    ],
+    "sql/views/comparison/comparisons.sql": [
+        ("-- low               DOUBLE   Lower", "-- change_of_value   DOUBLE   Candidate / base - 1.\n"),
+        ("low, high, shift,\n    judged.floor", "change_of_value, "),
+    ],
+}
+ASKED = """
+import inspect, json
+from bench.agents.schemas import schema
+from bench.agents.tools import Questions
+from bench.api import OpenStore
+from bench.sql import view
+print(json.dumps([*inspect.signature(OpenStore.compare).parameters, *inspect.signature(Questions.compare).parameters]))
+print(json.dumps([*schema("compare")["items"]["properties"], *view("comparisons").columns]))
+"""
+
+
+def add(places_of: dict[str, list[tuple[str, str]]], copy: Path) -> None:
+    """Write lines into files of the copy, each before a text that is there once."""
+    for name, places in places_of.items():
         text = (copy / name).read_text(encoding="utf-8")
         for before, added in places:
             assert text.count(before) == 1, before
             text = text.replace(before, added + before)
         (copy / name).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.exhaustive
+def test_an_option_of_compare_is_added_in_one_file_and_a_column_in_two(copy: Path, tell: Tell, tmp_path: Path) -> None:
+    """Help, Python, the tool of agents, rows and JSON schema follow."""
+    add(OPTION | COLUMN, copy)
+    (tmp_path / "a.json").write_text(json.dumps(HYPERFINE))
+    tell("ingest", "base:a.json", "cand:a.json")
+    environment = {**os.environ, "PYTHONPATH": str(copy / ".types")}
+    told = subprocess.run([sys.executable, "-c", ASKED], env=environment, capture_output=True, text=True, check=True)
+    options, columns = map(json.loads, told.stdout.splitlines())
+
+    assert (len(OPTION), len(COLUMN)) == (1, 2)
+    assert "--modes" in tell("compare", "--help")
+    assert (options.count("modes"), columns.count("change_of_value")) == (2, 2)
+    rows = json.loads(tell("compare", "base", "cand", "--all", "--format", "json"))
+    assert {row["change_of_value"] for row in rows} == {0.0}
+
+
+@pytest.mark.exhaustive
+def test_an_axis_is_added_in_three_files(copy: Path, tell: Tell, tmp_path: Path) -> None:
+    """Its event, the group of axes, and the identity of a case: every view and command has it."""
+    add(AXIS, copy)
     (tmp_path / "script.py").write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": str(copy / ".types"), "BENCH_STORE": str(tmp_path / "store")}
     subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, check=True)

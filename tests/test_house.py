@@ -130,6 +130,40 @@ def test_no_class_name_stands_for_two_things() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+def test_no_constant_that_modules_share_stands_for_two_things() -> None:
+    """A constant that another module imports by its name is the only one of that name which any does."""
+    shared = defaultdict(set)
+    for name in modules():
+        for where, constant in constants_imported(name):
+            shared[constant].add(where)
+
+    assert len(shared) > 200
+    assert {constant: where for constant, where in shared.items() if len(where) > 1} == {}
+
+
+def constants_imported(name: str) -> Iterator[tuple[str, str]]:
+    """The constants that a module imports from others, each with the module it is of."""
+    path = modules()[name]
+    package = name.split(".") if path.name == "__init__.py" and name else name.split(".")[:-1]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
+            yield from ((".".join(base), alias.name) for alias in node.names if alias.name.isupper())
+
+
+def test_a_class_is_named_by_a_noun() -> None:
+    """A participle is left to errors: of what failed, ended or is closed there is nothing else to name."""
+    participles = {
+        node.name
+        for path in modules().values()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("ed")
+        and not any(ast.unparse(base).endswith(("Error", "Exception", "Failed", "Failure")) for base in node.bases)
+    }  # fmt: skip
+
+    assert participles == {"Declared", "Omitted", "TorchExpected"}  # formats of other packages derive from the first
+
+
 def test_no_folder_is_crowded() -> None:
     """At most 25 files lie in a folder of code or of tests."""
     crowded = set()
@@ -159,7 +193,7 @@ COMPOSES = {
     "ingest.formats._trace_rows": "the columns and parts of a trace file, none of which is in the warehouse",
     "ingest.user_formats.compiled": "the rows of a file by a user's mapping, none of which is in the warehouse",
     "ingest.user_formats.row_sql": "the columns of that file",
-    "query.change.history": "the series that a user chooses",
+    "query.change.series": "the series that a user chooses",
     "query.explain.evidence": "the cell that a user asks about, as statements that can be run again",
     "query.explain.explain": "the name of a case as a user writes it, and files that it came from",
     "query.report_sections": "two runs that a user names",
@@ -182,6 +216,44 @@ COMPOSES = {
 }
 _SQL = re.compile(r"\s*(WITH|SELECT|FROM|INSERT|CREATE)\b[\s\S]*\n[\s\S]*\b(FROM|SELECT|AS)\b")
 _COMPUTES = re.compile(r"\b(WITH|JOIN|GROUP BY|UNION|OVER|QUALIFY|UNPIVOT)\b")
+
+
+def test_one_module_formats_percentages() -> None:
+    """Signs, digits and the space before % are those of `warehouse/console/numbers.py`."""
+    by_hand = [f"{name}:{line}" for name, path in modules().items() for line in percentages(tree(path))]
+    assert [found for found in by_hand if not found.startswith("warehouse.console.numbers:")] == []
+    assert [*percentages(ast.parse("f'{x:.1%}', f'{100 * x:+.1f} % of', f'{x} (95 % {y})'"))] == [1, 1]
+
+
+UNITS = re.compile(r" ?(ns|µs|us|ms|s|min|h|B|kB|[KMGT]i?B)\b")
+
+
+def test_one_module_formats_durations_and_sizes() -> None:
+    """Digits, unit and the space before it are those of `warehouse/console/numbers.py`; a limit is written as it was given."""
+    by_hand = [f"{name}:{line}" for name, path in modules().items() for line in quantities(tree(path))]
+    assert [found for found in by_hand if not found.startswith("warehouse.console.numbers:")] == []
+    assert [*quantities(ast.parse("f'{x:.1f} ms', f'{x:,.0f} kB', f'{limit:g} s', f'{x:.1f} steps'"))] == [1, 1]
+
+
+def quantities(module: ast.Module) -> Iterator[int]:
+    """The lines whose f-strings round a number and put a unit of time or size behind it."""
+    for text in (node for node in ast.walk(module) if isinstance(node, ast.JoinedStr)):
+        for part, after in itertools.pairwise(text.values):
+            if isinstance(part, ast.FormattedValue) and part.format_spec and isinstance(after, ast.Constant):
+                spec = ast.unparse(part.format_spec).rstrip("'\"")
+                if spec.endswith("f") and UNITS.match(str(after.value)):
+                    yield text.lineno
+
+
+def percentages(module: ast.Module) -> Iterator[int]:
+    """The lines whose f-strings format a number as a percentage."""
+    for text in (node for node in ast.walk(module) if isinstance(node, ast.JoinedStr)):
+        for part, after in itertools.zip_longest(text.values, text.values[1:]):
+            if isinstance(part, ast.FormattedValue):
+                spec = ast.unparse(part.format_spec) if part.format_spec else ""
+                follows = str(after.value) if isinstance(after, ast.Constant) else ""
+                if spec.rstrip("'\"").endswith("%") or follows.lstrip(" ").startswith("%"):
+                    yield text.lineno
 
 
 def test_queries_lie_in_sql() -> None:
@@ -262,6 +334,30 @@ def test_the_docstring_of_a_test_is_a_claim() -> None:
 
     assert len(functions) > 2000
     assert [f"{path.name}: {node.name}" for path, node in functions if vague.match(ast.get_docstring(node) or "")] == []
+
+
+def test_a_docstring_begins_with_a_noun_or_a_verb() -> None:
+    """None begins with Of or By, which want the noun before them, or with the clause that a noun would name.
+
+    "What …", "Whether …" or "How …" is left to the help of questions and charts, which people ask so.
+    """
+    clause = re.compile(r"(What|Whether|How|Why|Where|When|Which|Who|Whose|Of|By|As|From|For|In|So|That|There)\b")
+    described = [
+        (f"{name}: {getattr(node, 'name', '')}", ast.get_docstring(node) or "")
+        for name, path in modules().items()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not is_help(node)
+    ]
+
+    assert len(described) > 4000
+    assert [where for where, text in described if clause.match(text)] == []
+
+
+def is_help(node: ast.AST) -> bool:
+    """True of a question and of the function of a chart, whose docstrings are the help of a command."""
+    if isinstance(node, ast.ClassDef):
+        return any("Question" in ast.unparse(base) for base in node.bases)
+    return getattr(node, "name", "") == "draw"
 
 
 def test_what_the_rules_find_is_there() -> None:

@@ -92,10 +92,11 @@ def imported(script: str, *names: str) -> set[str]:
 
 @pytest.mark.parametrize("room", ["bench", "bench.warehouse", "bench.query", "bench.ingest", "bench.measure"])
 def test_what_a_room_exports_is_there_and_costs_nothing_before_it_is_used(room: str) -> None:
-    """Names are imported on first use; an unknown one is an AttributeError like any other."""
+    """Names are imported on first use, which later ones do not repeat; an unknown one is an AttributeError like any other."""
     package = importlib.import_module(room)
 
     assert [name for name in package.__all__ if getattr(package, name, None) is None] == []
+    assert set(package.__all__) <= vars(package).keys()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = package.nothing
     assert imported(f"import {room}", *HEAVY) == set()

@@ -130,6 +130,24 @@ def test_a_refused_command_line_leaves_the_store_as_it_is(folder: Path, name: st
     assert state(folder) == before
 
 
+NEW_STORE = [(name, words) for name, words in LINES if name.split()[0] in ("measure", "ingest")]
+
+
+@pytest.mark.parametrize(("name", "words"), [*NEW_STORE, ("ingest", ""), ("ingest", "BLANK")])
+def test_what_is_refused_makes_no_store(tmp_path: Path, folder: Path, name: str, words: str) -> None:
+    """A store that is missing is not made by what cannot record or load, nor for a file that is empty."""
+    (tmp_path / "blank.json").touch()
+    places = {"NEW": "new.json", "TEXT": "text.json", "EMPTY": "empty"}
+    for placeholder, path in places.items():
+        words = words.replace(placeholder, str(folder / path))
+    words = words.replace("BLANK", str(tmp_path / "blank.json"))
+
+    result = CliRunner().invoke(cli, [*name.split(), *shlex.split(words)], env={"BENCH_STORE": str(tmp_path / "store")})
+
+    assert (result.exit_code != 0) != ("blank" in words), result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["blank.json"]
+
+
 def test_every_command_is_refused_something() -> None:
     """A new command joins the table above, or takes nothing that could be refused."""
     names = {name for name, command in commands() if not hasattr(command, "list_commands")}

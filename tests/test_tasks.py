@@ -113,13 +113,15 @@ def test_variants_taken_for_runs(shell: Shell) -> None:
 
 
 def test_which_of_two_files_is_faster(shell: Shell) -> None:
-    """Both are read in place: the store is not touched."""
+    """Both are read in place: the store is not touched. Named without their ending, they come with the command."""
     for name, mean in (("old", 0.1), ("new", 0.05)):
         shell.write(f"{name}.json", hyperfine(("work", mean)))
     text = shell("compare", "old.json", "new.json")
 
     assert "2.00x" in text and str(shell.folder) not in text
     assert not list(shell.folder.rglob("*.parquet"))
+    shell("ingest", "old.json", "new.json")
+    assert "Both are files here: bench compare old.json new.json" in shell("compare", "old", "new", code=2)
 
 
 def test_own_script_in_eight_lines(shell: Shell) -> None:
@@ -147,7 +149,9 @@ def test_the_log_of_a_scheduler_is_found_where_cases_are_looked_for(shell: Shell
     shell.write("A/steps.jsonl", "".join(json.dumps({"batch_id": i, "timestamp": i, **step}) + "\n" for i in range(50)))
     shell("ingest", "A")
 
-    assert "1 run of scheduler steps has no cases; their times by tokens: bench show" in shell("list", "cases")
+    assert "are numbers of tokens, is not listed; see them with: bench show" in shell("list", "cases")
+    (listed,) = json.loads(shell("list", "runs", "--format", "json"))
+    assert (listed["steps"], listed["cases"]) == (50, 2)  # its one bin, and all steps
     assert "bench viz runtime-vs-tokens A" in shell("viz", "distribution", "A", code=3)
 
 

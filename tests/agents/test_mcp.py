@@ -198,7 +198,7 @@ def test_the_rows_of_a_verdict_have_its_numbers(server: Any) -> None:
     (row,) = reply.fields["rows"]
 
     assert row["says"].startswith(
-        "s alpha inference cpu float32 eager, latency: FASTER 2.000x (95 % 1.983–2.018), above 1 is better"
+        "s alpha inference cpu float32 eager, latency: FASTER, 2.000x faster (95 % 1.983–2.018)"
     )
     assert row["ratio"] == pytest.approx(2, rel=1e-3)
 

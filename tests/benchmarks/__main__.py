@@ -12,9 +12,10 @@ from .figures import Figures
 
 MODULES = (
     "startup", "emit", "ingest", "tables", "formats", "warehouse", "answers", "views", "charts", "report", "pages.publish",
-    "simulations.alarms", "simulations.sessions", "simulations.changepoints", "simulations.bisect", "simulations.phases", "simulations.steps", "simulations.budgets",
+    "simulations.alarms", "simulations.sessions", "simulations.changepoints", "simulations.partitions", "simulations.bisect",
+    "simulations.phases", "simulations.steps", "simulations.requests", "simulations.together", "simulations.budgets",
     "simulations.few_samples", "simulations.servers", "simulations.judged_nights", "simulations.dashboards", "simulations.lottery",
-    "simulations.failures", "memory_lines", "memory_spikes", "models.model_memory", "models.model_times", "models.training", "lone_times", "command", "clock",
+    "simulations.failures", "simulations.same_sides", "memory_lines", "memory_spikes", "models.model_memory", "models.model_times", "models.training", "lone_times", "command", "clock",
     "identical", "simulations.processes",
     "scale", "serving_live", "serving", "nothing_lost", "why",
 )  # fmt: skip

@@ -38,7 +38,7 @@ def measure(figures: Figures) -> None:
             "ingest 1M records", ours.seconds, "s", reference=reference.seconds, ratio_most=2.5, against=against
         )
         figures.add("ingest 1M records, peak memory", ours.peak_bytes / 1e6, "MB", reference=reference.peak_bytes / 1e6,
-                    most=800, against=against)  # fmt: skip
+                    most=400, against=against)  # fmt: skip
         shutil.rmtree(folder / "store")
 
         broken = _break(profiles)

@@ -69,7 +69,7 @@ def _grow(figures: Figures) -> None:
     """A table by a mapping, lines of a scheduler, and a trace: processor time, its slope, and peak memory, in a process each."""
     ways: tuple[tuple[str, str, Write, tuple[str, ...], tuple[int, ...], int], ...] = (
         ("rows of CSV", "table.csv", _write_csv, MAPPING, (5, 6, 7), 2000),
-        ("scheduler lines", "steps_0.jsonl", _write_steps, (), (5, 6), 800),
+        ("scheduler lines", "steps_0.jsonl", _write_steps, (), (5, 6), 400),
         ("trace events", "trace.json", _write_trace, (), (5, 6, 7), 2000),
     )
     for name, file, write_file, words, powers, most in ways:

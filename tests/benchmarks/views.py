@@ -12,6 +12,7 @@ from bench import sql
 from bench.warehouse.snapshot import empty
 from bench.warehouse.views import compute_derived
 
+from ..builders import call
 from .figures import Figures, python
 
 RUNS, WORKS, BACKENDS = 50, 4_000, 5
@@ -20,13 +21,7 @@ SLOWEST, LARGEST = 1.0, 1000  # s, MB
 BARS = {  # verdicts may take longer: docs/decisions/2026-11-26-times-above-their-goals.md
     "newly_flagged": (0.5, 500), "regressions": (1.2, LARGEST), "regression_findings": (1.6, LARGEST),
 }  # fmt: skip
-LAST, BEFORE = f"run-{RUNS - 1:03}", f"run-{RUNS - 2:03}"
-SIDES = f"['{BEFORE}'], ['{LAST}']"
-ARGUMENTS = {
-    "comparisons": SIDES, "comparison_means": SIDES, "shared_shifts": SIDES, "crossovers": SIDES, "environment_differences": SIDES,
-    "serving_comparisons": SIDES,
-    "suite_shifts": f"['{LAST}']", "regressions": f"['{LAST}']", "regression_findings": f"['{LAST}']", "run_repeats": f"'{LAST}'",
-}  # fmt: skip
+SIDES = f"['run-{RUNS - 2:03}']", f"['run-{RUNS - 1:03}']"
 ASK = """
 import sys, time, duckdb
 connection = duckdb.connect(sys.argv[1], read_only=True)
@@ -44,14 +39,10 @@ def measure(figures: Figures) -> None:
         fill(database)
         for view in sql.views().values():
             if view.columns and not view.name.startswith("_"):
-                asked = python(ASK, str(database), _relation(view))
+                answer = python(ASK, str(database), call(view, *SIDES))
                 slowest, largest = BARS.get(view.name, (SLOWEST, LARGEST))
-                figures.add(f"{view.name}, 1M cases", float(asked.stdout), "s", most=slowest)
-                figures.add(f"memory of {view.name}, 1M cases", asked.peak_bytes / 1e6, "MB", most=largest)
-
-
-def _relation(view: sql.View) -> str:
-    return view.name if view.arguments is None else f"{view.name}({ARGUMENTS.get(view.name, '')})"
+                figures.add(f"{view.name}, 1M cases", float(answer.stdout), "s", most=slowest)
+                figures.add(f"memory of {view.name}, 1M cases", answer.peak_bytes / 1e6, "MB", most=largest)
 
 
 def fill(database: Path, works: int = WORKS) -> None:

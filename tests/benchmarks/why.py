@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.query.why.parts import NOTHING
+from bench.query.why.parts import NOTHING_DIFFERS
 
 from .figures import BENCH, Figures
 
@@ -86,6 +86,8 @@ def _at(source: str, places: Mapping[str, str]) -> str:
 _NET = """
 import torch
 
+torch.set_num_threads(1)
+
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -117,7 +119,7 @@ PROGRAMS = (
     _called("GC", "here", "gc.collect()"),
     _net("dtype", "y = torch.nn.functional.gelu(y)", "y = torch.nn.functional.gelu(y.double()).float()", ("gelu", "_to_copy", "copy_")),
     _net("layout", "y = y.relu()", "y = y.relu().t().contiguous().t().contiguous()", ("copy_", "clone")),
-    _net("graph break", "y = y.relu()", "y = y.relu(); torch._dynamo.graph_break()", ("work.py:12",), "graph_breaks"),
+    _net("graph break", "y = y.relu()", "y = y.relu(); torch._dynamo.graph_break()", ("work.py:14",), "graph_breaks"),
     _net("recompilation", "y = y.relu()", "self.calls += 1; y = y.relu() + 0 * self.calls", ("calls",), "recompiles"),
 )  # fmt: skip
 
@@ -161,7 +163,7 @@ class Trial:
     def is_same(self, side: str) -> bool:
         """True if it is said that nothing differs where nothing does."""
         notes = self._why(side, f"{side} again")["notes"]
-        if not (is_said := NOTHING in notes):
+        if not (is_said := NOTHING_DIFFERS in notes):
             print(f"{self.program.cause}, {side}: {notes}", file=sys.stderr)
         return is_said
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from bench.query.comparison.serving import compare_served, read_limits
+from bench.query.comparison.serving import compare_served, exit_code_of_served, read_limits
 from bench.query.comparison.sides import Side
-from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
+from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 
 from ..builders import Builder, case, metric, run, timing
 from ..viz.serving import benchmarks
@@ -23,15 +23,35 @@ def test_what_changed_is_told_for_goodput_and_quantiles() -> None:
     """The candidate is a fifth faster per token and was sent fewer requests."""
     found = served(benchmarks(loads=(4,)), "run-0-0", "run-1-0", tpot=24)
 
-    assert (found["tpot_p50"], found["tpot_p90"], found["interactivity"], found["goodput"]) == ("BETTER",) * 4
-    assert found["throughput"] == "WORSE" and "request_rate" not in found
+    assert (found["tpot_p50"], found["tpot_p90"], found["interactivity"], found["goodput"]) == ("LIKELY FASTER",) * 4
+    assert found["throughput"] == "LIKELY SLOWER" and "request_rate" not in found
+
+
+def test_one_run_a_side_is_likely_at_most_and_as_wide_as_a_comparison_has_it() -> None:
+    """Sessions are assumed to differ as `comparisons` assumes it, and equal times of all requests have that interval, too."""
+    builder = Builder()
+    for name, ms in (("a", 1000), ("b", 1250)):
+        llama = case("llama", name, suite="serving")
+        builder.add(run(name, name), llama)
+        for number in range(240):
+            builder.add(metric(llama, "start_time", number * 1e8, unit="ns", sample=number))
+            builder.add(timing(llama, ms * 1_000_000, sample=number))
+    sides = Side("a", ("a",)), Side("b", ("b",))
+
+    (row,) = compare_served(builder, *sides, {}, floor=0.03, fdr=0.05, metrics=["e2e_p50"])
+
+    assert (row["verdict"], row["p"]) == ("LIKELY SLOWER", None)
+    assert row["evidence"] == "20 blocks against 20 blocks, sessions assumed within 7.8 %"
+    (same,) = builder.rows("SELECT ratio, low, high FROM comparisons(['a'], ['b']) WHERE metric = 'latency'")
+    assert (row["ratio"], row["low"], row["high"]) == pytest.approx(same)
+    assert [exit_code_of_served([row], likely=likely) for likely in (False, True)] == [Exit.OK, Exit.FAILED]
 
 
 def test_the_same_load_again_is_not_worse() -> None:
     """Of two runs of one config nothing is called a change."""
     found = served(benchmarks(("base",), (4,), runs=2), "run-0-0", "run-0-1", ttft=150)
 
-    assert not {"WORSE", "BETTER"} & {*found.values()}
+    assert {*found.values()} <= {"SAME", "UNSURE"}
 
 
 def test_a_p99_of_few_requests_is_unsure() -> None:
@@ -49,7 +69,7 @@ def test_runs_are_the_unit_where_a_side_has_several(warehouse: Builder) -> None:
 
 @pytest.mark.parametrize(
     ("base", "verdict", "evidence"),
-    [((800, 1000, 1200), "UNSURE", "3 runs for both"), ((1000, 1000, 1000), "WORSE", "3 runs against 20 blocks")],
+    [((800, 1000, 1200), "UNSURE", "3 runs for both"), ((1000, 1000, 1000), "SLOWER", "3 runs against 20 blocks")],
 )
 def test_runs_of_one_side_tell_how_the_only_run_of_the_other_may_differ(
     warehouse: Builder, base: tuple[int, ...], verdict: str, evidence: str
@@ -85,7 +105,7 @@ def test_a_side_that_serves_nothing_is_worse() -> None:
 
     assert (row["verdict"], row["ratio"], row["low"], row["high"]) == ("WORSE", 0.0, None, None)
     assert 0 < row["p"] < 1e-6
-    assert served(builder, "dead", "run-0-0", ttft=150)["goodput"] == "BETTER"
+    assert served(builder, "dead", "run-0-0", ttft=150)["goodput"] == "FASTER"
 
 
 def test_sides_without_requests_say_how_to_keep_them() -> None:

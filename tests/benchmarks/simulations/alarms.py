@@ -405,10 +405,11 @@ def _called(
 
 
 @functools.cache
-def assumed_reach(metric: str, phase: str | None, unit: str) -> float:
+def assumed_reach(metric: str, phase: str | None, unit: str, *, is_sure: bool = False) -> float:
     """What the macro `_assumed_reach` says of a metric."""
-    query = f"SELECT {sql.views()['_assumed_reach'].body} FROM (SELECT ? AS metric, ?::VARCHAR AS phase, ? AS unit)"
-    ((reach,),) = duckdb.execute(query, [metric, phase, unit]).fetchall()
+    body = sql.views()["_assumed_reach"].body
+    query = f"SELECT {body} FROM (SELECT ? AS metric, ?::VARCHAR AS phase, ? AS unit, ? AS is_sure)"
+    ((reach,),) = duckdb.execute(query, [metric, phase, unit, is_sure]).fetchall()
     return float(reach)
 
 
@@ -417,15 +418,14 @@ def _assumed(change: Array, processes: float | None, shift: float) -> Judgement:
     assumed, floor, cases = assumed_reach("latency", "steady", "ns"), np.log1p(FLOOR), len(change)
     spread, most = _cases_reach(change) if cases >= 8 else 0.0, 2.5 * assumed
     session = max(assumed, min(spread, most) if processes is None or spread <= 2 * most else 0.0)
-    sure = max(most, min(1.4 * spread, 2 * most))
-    far, reach, widest = np.abs(change), np.hypot(session, processes or 0), np.hypot(sure, processes or 0)
+    sure = max(assumed_reach("latency", "steady", "ns", is_sure=True), min(1.4 * spread, 2 * most))
+    far, reach, surely = np.abs(change), np.hypot(session, processes or 0), np.hypot(sure, processes or 0)
     low, high = _shown(change - reach, change + reach, shift)
     nearest = np.maximum(low, -high)
     called, likely = np.zeros(cases, dtype=bool), nearest > floor
-    if processes is not None and spread <= assumed:
-        called, likely = likely, (nearest > 0) & (far > floor)
-    elif processes is not None:
-        called = likely & (far - widest > floor)
+    if processes is not None:
+        called = likely & (far - surely > floor)
+        likely |= (nearest > 0) & (far > floor) & (spread <= assumed)
     unknown = np.full(cases, np.nan)
     return Judgement(change, unknown, unknown, unknown, called, likely & ~called, change - reach, change + reach)
 

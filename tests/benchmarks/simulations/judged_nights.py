@@ -208,6 +208,10 @@ def _add(figures: Figures, world: World, told: Told) -> None:
                 "",
                 most=5,
             )
+            begun = told.worse[1:] & ~told.worse[:-1]
+            figures.add(
+                f"{world.name}: false that the night before had not, in 1,000", 1000 * float(begun.mean()), "", most=5
+            )
         return
     stepped = told.worse[:, CASES - STEPPING :]
     first = int(stepped[0].sum())

@@ -2,9 +2,10 @@
 
 The code never changes in the quiet stores: every row that says otherwise, and every night that would end a job with 1, is false.
 Nights are judged one by one, by those before (`bench regressions`), or by the merge base, measured in turns on the machine of the night
-(`bench ci`), of whose turns three in a hundred are 10 to 50 % slower. Noise alone may call the share of rows that the false
-discovery rate allows; what the machine does would be far beyond 10 %. In the other stores one case of twelve becomes 25 % slower in
-the last night, on a processor that was drawn before.
+(`bench ci`), of whose turns three in a hundred are 10 to 50 % slower. The gate calls no row and fails no night. Within a class of
+machine noise alone may call what the false discovery rate allows, of a night 5 %: the one row of the 684 where the model is known
+is 3.3 % against nine nights of the same class, at q = 0.02. What the machine does would be far beyond 10 %. In the other stores one
+case of twelve becomes 25 % slower in the last night, on a processor that was drawn before.
 """
 
 import json
@@ -25,7 +26,7 @@ NIGHTS, CASES, STORES, DAY = 20, 12, 3, 86_400_000_000
 ROUNDS = 5  # of `bench ci`
 APART, NOISE, STEP = 1.6, 0.01, 1.25
 LARGE = 1.1  # a change that noise does not make
-QUIET = 5.0  # % of nights that may fail by chance
+QUIET = 5.0  # % of nights that may fail by chance: that of --fdr
 KNOWN = ("the model", "cores and caches", "nothing")  # of the processors
 CHANGED = ("SLOWER", "WORSE", "FASTER", "BETTER", "REMOVED", "BROKEN")
 
@@ -41,7 +42,8 @@ def measure(figures: Figures) -> None:
             with Builder() as warehouse:
                 _fill(warehouse, np.random.default_rng(seed), known, step=1.0)
                 nights += [_judged(warehouse, night) for night in range(1, NIGHTS)]
-        _add(figures, f"two processors 60 % apart, {known} known", nights, sum(map(_fails, nights)), "change")
+        world = f"regressions within classes, two processors 60 % apart, {known} known"
+        _add(figures, world, nights, sum(map(_fails, nights)), "change", chance=QUIET)
     for known in KNOWN[:2]:
         missed = 0
         for seed in range(STORES):
@@ -51,12 +53,17 @@ def measure(figures: Figures) -> None:
         figures.add(f"+25 % of one case, {known} known: of {STORES} missed", missed, "count", most=0)
 
 
-def _add(figures: Figures, world: str, nights: Sequence[Sequence[Row]], failed: int, column: str) -> None:
+def _add(
+    figures: Figures, world: str, nights: Sequence[Sequence[Row]], failed: int, column: str, *, chance: float
+) -> None:
+    """`chance`: the % of nights that may fail without a change; where that is none, no row may be called changed."""
     called = [row for rows in nights for row in rows if row["verdict"] in CHANGED]
     large = [row for row in called if row[column] is None or not 1 / LARGE < row[column] + (column == "change") < LARGE]
-    figures.add(f"{world}: rows of {len(nights) * CASES} called changed", len(called), "count")
+    figures.add(
+        f"{world}: rows of {len(nights) * CASES} called changed", len(called), "count", most=None if chance else 0
+    )
     figures.add(f"{world}: of these by more than 10 %", len(large), "count", most=0)
-    figures.add(f"{world}: of {len(nights)} nights fail", 100 * failed / len(nights), "%", most=QUIET)
+    figures.add(f"{world}: of {len(nights)} nights fail", 100 * failed / len(nights), "%", most=chance)
 
 
 def _gate(figures: Figures) -> None:
@@ -68,7 +75,9 @@ def _gate(figures: Figures) -> None:
         slower = [_turns(warehouse, f"slower-{seed}", seed, STEP) for seed in range(NIGHTS)]
         nights = [compare.compare(warehouse, *sides) for sides in quiet]
         failed = sum(compare.exit_code(night) == Exit.FAILED for night in nights)
-        _add(figures, "bench ci, two processors 60 % apart", [night.rows for night in nights], failed, "ratio")
+        _add(
+            figures, "bench ci, two processors 60 % apart", [night.rows for night in nights], failed, "ratio", chance=0
+        )
         missed = sum(compare.exit_code(compare.compare(warehouse, *sides)) != Exit.FAILED for sides in slower)
     figures.add(f"bench ci, +25 % of one case: of {NIGHTS} nights missed", missed, "count", most=0)
 

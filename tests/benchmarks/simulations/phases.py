@@ -6,7 +6,7 @@ Noise resembles its neighbours' by 0.5, the context grows and shrinks over a tho
 from dataclasses import replace
 
 import numpy as np
-from bench.query.cost.phases import PARAMETERS, WORK, phase_model_of
+from bench.query.cost.phases import COST_PARAMETERS, WORK, phase_model_of
 from bench.query.cost.residuals import residuals_by_region
 
 from ...query.cost.phase_steps import COSTS, phases
@@ -21,7 +21,7 @@ def measure(figures: Figures) -> None:
     """Intervals of the costs, refusals, and intervals of regions where nothing changed."""
     for steps in (500, 1000, 4000):
         models = [phase_model_of("A", phases(steps, seed, hiccups=0.1)) for seed in range(SERVERS)]
-        for name, cost, scale in zip(PARAMETERS, COSTS, SCALES, strict=True):
+        for name, cost, scale in zip(COST_PARAMETERS, COSTS, SCALES, strict=True):
             told = [estimate for model in models if (estimate := getattr(model, name)) is not None]
             missed = [not each.low <= cost * scale <= each.high for each in told]
             figures.add(f"{steps} steps: {name}, truth missed", 100 * float(np.mean(missed)), "%", most=MOST_MISSED)
@@ -53,6 +53,6 @@ def _tied(seed: int, share: float) -> tuple[bool, bool]:
     work[:, 2] = (600 * work[:, 1] * (1 + share * rng.normal(size=len(work)))).round()
     ms = steps.ms + (work - steps.work) @ np.array(COSTS[1:])
     model = phase_model_of("A", replace(steps, work=work, ms=ms))
-    places = range(len(WORK) - 1, len(PARAMETERS))  # of requests and KV tokens
-    told = [(place, estimate) for place in places if (estimate := getattr(model, PARAMETERS[place])) is not None]
+    places = range(len(WORK) - 1, len(COST_PARAMETERS))  # of requests and KV tokens
+    told = [(place, estimate) for place in places if (estimate := getattr(model, COST_PARAMETERS[place])) is not None]
     return bool(told), any(not each.low <= COSTS[place] * SCALES[place] <= each.high for place, each in told)

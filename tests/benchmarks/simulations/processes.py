@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from bench.measure.engine.estimate import Estimate, ProcessEstimate, combined, process_estimate
-from bench.measure.engine.rounds import LEAST, MOST
+from bench.measure.engine.rounds import LEAST_ROUNDS, MOST_ROUNDS
 from bench.measure.engine.sampling import check_counts
 
 from ..figures import Figures
@@ -116,17 +116,17 @@ def simulate(rule: Rule, world: World, blocks: int | None, trials: int) -> Simul
 def measured(world: World, rng: np.random.Generator, blocks: int | None = None) -> Estimate:
     """One pair in LEAST to MOST processes, or in MOST of so many blocks each."""
     found: list[ProcessEstimate] = []
-    while len(found) < MOST:
-        logs, disturbed = world(rng, blocks or BUDGET // MOST)
+    while len(found) < MOST_ROUNDS:
+        logs, disturbed = world(rng, blocks or BUDGET // MOST_ROUNDS)
         found.append(process_estimate(*stopped(logs, disturbed, PRECISION if blocks is None else 0)))
-        if blocks is None and len(found) == LEAST and combined(found).precision <= PRECISION:
+        if blocks is None and len(found) == LEAST_ROUNDS and combined(found).precision <= PRECISION:
             break
     return combined(found)
 
 
 def pooled_again(world: World, rng: np.random.Generator, blocks: int | None = None) -> Estimate:
     """As many blocks as `measured` takes, all as one series: what their width is beside."""
-    return combined([process_estimate(world(rng, (blocks or BUDGET // MOST) * MOST)[0].tolist())])
+    return combined([process_estimate(world(rng, (blocks or BUDGET // MOST_ROUNDS) * MOST_ROUNDS)[0].tolist())])
 
 
 def pooled(world: World, rng: np.random.Generator, blocks: int | None = None) -> Estimate:
