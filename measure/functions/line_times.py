@@ -17,7 +17,7 @@ import site
 import statistics
 import sysconfig
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,6 +43,7 @@ SECONDS = 1.0  # of sampling in each, at least one call
 LEAST_SHARE = 0.001
 PERIOD_S = 0.001  # mean time between samples, 0.5 to 1.5 times it; longer where samples are dear, as of deep stacks
 MOST_TAKEN = 0.008  # of the time, by handlers of samples; the whole disturbance was 0.3–3.2 % with it on four functions
+RECENT = 9  # samples, whose median is what one costs
 UNSAMPLED_EVERY = 4  # stretches: one runs without the timer, to tell what sampling adds to the processor time of a call
 FEWEST = 5  # stretches of either kind that tell it
 METRIC = "line_time"  # the share of a line, which is its text
@@ -125,7 +126,7 @@ class LineSampler:
         self._period_s = period_s
         self._running = self._counts = False
         self._carried = 0  # ns since the last sample, before the last pause
-        self._taken, self._taken_ns = 0, 0  # samples, and the processor time of them
+        self._costs = deque[int](maxlen=RECENT)  # processor time of the last samples, ns
         self._random = random.Random(0)
         self._owners: dict[str, str] = {}  # by file
 
@@ -172,7 +173,8 @@ class LineSampler:
         self._arm(self._random.uniform(0.0, 1.0))
 
     def _arm(self, periods: float | None = None) -> None:
-        dear_s = self._taken_ns / 1e9 / self._taken / MOST_TAKEN if self._taken else 0.0
+        # their median: some clocks of processor time go on by 10 ms at once, and a mean would hold one tick for long
+        dear_s = statistics.median(self._costs) / 1e9 / MOST_TAKEN if self._costs else 0.0
         signal.setitimer(
             signal.ITIMER_REAL,
             max(self._period_s, dear_s) * (self._random.uniform(0.5, 1.5) if periods is None else max(periods, 1e-3)),
@@ -185,7 +187,7 @@ class LineSampler:
             began = time.thread_time_ns()
             self._charge(frame, time.perf_counter_ns())
             self._last = time.perf_counter_ns()  # sampling is nobody's time
-            self._taken, self._taken_ns = self._taken + 1, self._taken_ns + time.thread_time_ns() - began
+            self._costs.append(time.thread_time_ns() - began)
         self._arm()
 
     def _charge(self, frame: FrameType | None, now: int) -> None:

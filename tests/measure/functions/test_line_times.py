@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import itertools
 import json
 import signal
 import sys
@@ -16,6 +17,7 @@ from bench.measure.functions import line_times
 from bench.measure.functions.apart import NoAnswer
 from bench.measure.functions.line_times import LineSampler, SourceLine, line_shares, sampled
 from bench.measure.functions.program import Calls
+from bench.measure.system.disturbance import DisturbanceCounters
 from click.testing import CliRunner
 
 from ...builders import stored
@@ -33,7 +35,9 @@ def hold():
 def locked():
     with LOCK:
         pass
-    return len(sorted(range(4000), key=str))
+    end = time.perf_counter() + 0.002
+    while time.perf_counter() < end:
+        sum(range(100))
 
 def by_library(look):
     return json.dumps(1, default=look) + json.dumps(object(), default=look)
@@ -96,14 +100,35 @@ def test_a_long_call_into_c_counts_by_its_length(work: Any) -> None:
 
 def test_dear_samples_are_rare() -> None:
     """Those of a deep stack, for instance, take no more than their share of the time."""
+    costs = []
+
+    def charge(*_: object) -> None:
+        began = time.thread_time_ns()
+        sum(range(30_000))
+        costs.append(time.thread_time_ns() - began)
 
     with LineSampler() as sampler:
-        sampler._charge = lambda *_: sum(range(30_000))  # type: ignore[method-assign,assignment]
+        sampler._charge = charge  # type: ignore[method-assign,assignment]
         began = time.perf_counter()
         while time.perf_counter() < began + 0.5:
             pass
 
-    assert sampler._taken_ns / 1e9 < 0.1 * 0.5  # half of the time, at a sample each millisecond
+    assert costs and sum(costs) / 1e9 < 0.1 * 0.5  # half of the time, at a sample each millisecond
+
+
+def test_a_clock_that_ticks_once_in_ten_milliseconds_does_not_end_the_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample in which it goes on is not taken for one that costs as much."""
+    charged = []
+    ticks = itertools.chain([0, 10_000_000], itertools.repeat(10_000_000))
+    monkeypatch.setattr(time, "thread_time_ns", lambda: next(ticks))
+
+    with LineSampler() as sampler:
+        sampler._charge = lambda *_: charged.append(1)  # type: ignore[method-assign]
+        began = time.perf_counter()
+        while time.perf_counter() < began + 3 and len(charged) < 10:
+            pass
+
+    assert len(charged) == 10
 
 
 def test_what_sampling_adds_is_told_in_processor_time(work: Any) -> None:
@@ -152,8 +177,15 @@ def test_a_pause_counts_for_no_line(work: Any) -> None:
     assert 0.01e9 <= spent < 1e9
 
 
-def test_a_thread_that_waits_for_the_interpreter_gets_its_turn_as_where_it_is_timed(work: Any) -> None:
-    """Profiled in one long loop, calls kept it from a lock that each timed sample finds taken."""
+def test_a_thread_that_waits_for_the_interpreter_gets_its_turn_as_where_it_is_timed(
+    work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profiled in one long loop, calls kept it from a lock that each timed sample finds taken.
+
+    Counters are read between samples, which lets another thread go on where it takes long enough, as here for certain.
+    """
+    monkeypatch.setattr(DisturbanceCounters, "read", lambda _: time.sleep(0.001))
+    monkeypatch.setattr(DisturbanceCounters, "since", lambda *_: None)
     holder = threading.Thread(target=work.hold)
     holder.start()
     with asyncio.Runner() as runner:

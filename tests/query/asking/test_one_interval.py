@@ -95,9 +95,15 @@ def _of_row(rows: object) -> Interval:
     return row["low"], row["high"]
 
 
+def _of_csv(text: str) -> Interval:
+    (row,) = (row for row in csv.DictReader(text.splitlines()) if row["metric"] == "latency")
+    return float(row["low"]), float(row["high"])
+
+
 VALUES: dict[str, Callable[[Store], Interval]] = {
     "measure function": _measured,
     "show": lambda store: _numbers(r"([\d.]+)–([\d.]+) µs", _said(store, "show"), 1000),
+    "show as CSV": lambda store: _of_csv(_said(store, "show", "--format", "csv")),
     "show as JSON": lambda store: _of_row(json.loads(_said(store, "show", "--format", "json"))),
     "explain": lambda store: _numbers(r"95 % ([\d.]+)[ µs]*–([\d.]+) µs", _said(store, "explain", "f"), 1000),
     "report": lambda store: _numbers(r"([\d.]+)–([\d.]+) µs", _said(store, "report"), 1000),
@@ -122,6 +128,7 @@ def _more(percent: Interval) -> Interval:
 
 RATIOS: dict[str, Callable[[Store], Interval]] = {
     "compare": lambda store: _numbers(SLOWER, _said(store, "compare", *SIDES)),
+    "compare as CSV": lambda store: _inverse(_of_csv(_said(store, "compare", *SIDES, "--format", "csv"))),
     "compare as JSON": lambda store: _inverse(_of_row(json.loads(_said(store, "compare", *SIDES, "--format", "json")))),
     "compare as Markdown": lambda store: _numbers(SLOWER, _said(store, "compare", *SIDES, "--format", "markdown")),
     "explain": lambda store: _numbers(SLOWER, _said(store, "explain", *SIDES, "f")),
