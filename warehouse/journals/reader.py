@@ -1,6 +1,7 @@
 """Reading journals: the rows of a file that `journal` wrote, wherever it was cut and whatever of it is damaged."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,7 +209,8 @@ class _Reader:
         self._lose(int(((kinds >= len(self._layouts)) & (kinds < VOID)).sum()))
         found = []
         shapes = masks << 8 | kinds
-        for shape in np.unique(shapes).tolist():
+        changes = np.flatnonzero(np.diff(shapes, prepend=-1))  # few: rows of one shape follow one another
+        for shape in np.unique(shapes[changes]).tolist():
             if (kind := shape & 255) < len(self._layouts):
                 layout, places = self._layouts[kind], np.flatnonzero(shapes == shape)
                 fits = fitting(data, starts[places], layout, shape >> 8)
@@ -288,15 +290,22 @@ def _columns(
     import numpy as np
 
     at = starts + HEAD.size + U32.size * layout.has_wide_mask  # of the field
-    for name, code in layout.present(mask):
-        kind = np.dtype(NUMPY_CODES[code[-1]])
-        if code[0] != "*":
-            yield name, FieldValues(code, gather(data, kind, at))
-            at = at + kind.itemsize
+    for are_lists, group in itertools.groupby(layout.present(mask), lambda field: field[1][0] == "*"):
+        fields = list(group)
+        if not are_lists:  # side by side, so that one look at each record is enough
+            together = np.dtype([("", NUMPY_CODES[code]) for _, code in fields])
+            found = gather(data, f"V{together.itemsize}", at).view(
+                together
+            )  # copied whole: fields one by one take longer
+            for (name, code), number in zip(fields, together.names or (), strict=True):
+                yield name, FieldValues(code, found[number])
+            at = at + together.itemsize
             continue
-        counts = gather(data, "<u4", at).astype(np.int64)
-        at = at + U32.size
-        before = counts.cumsum() - counts  # items of the lists before
-        items = (at - before * kind.itemsize).repeat(counts) + np.arange(counts.sum()) * kind.itemsize
-        yield name, FieldValues(code, gather(data, kind, items), counts)
-        at = at + counts * kind.itemsize
+        for name, code in fields:
+            kind = np.dtype(NUMPY_CODES[code[-1]])
+            counts = gather(data, "<u4", at).astype(np.int64)
+            at = at + U32.size
+            before = counts.cumsum() - counts  # items of the lists before
+            items = (at - before * kind.itemsize).repeat(counts) + np.arange(counts.sum()) * kind.itemsize
+            yield name, FieldValues(code, gather(data, kind, items), counts)
+            at = at + counts * kind.itemsize
