@@ -29,7 +29,7 @@ from ..engine.sampling import loops_for
 from ..engine.workload import Workload
 from ..options import progress
 from ..pytorch.step_parts import SLOWED
-from ..system.disturbance import DisturbanceCounters
+from ..system.disturbance import DisturbanceCounters, OwnClock
 from ..system.own_process import own_command
 from .apart import NoAnswer, answer, ask
 from .program import Calls
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from ..engine.runner import Runner
 
 PROCESSES = 5  # of each function: how they differ is the error of a share
-SECONDS = 1.0  # of sampling in each, at least one call
+SECONDS = 1.0  # that count in each, at least one call
+MOST_WAITING = 5  # times as long as that for the whole, where others have the processor
 LEAST_SHARE = 0.001
 PERIOD_S = 0.001  # mean time between samples, 0.5 to 1.5 times it; longer where samples are dear, as of deep stacks
 MOST_TAKEN = 0.008  # of the time, by handlers of samples; the whole disturbance was 0.3–3.2 % with it on four functions
@@ -117,7 +118,8 @@ class LineSampler:
     """A context for the main thread that samples the time spent at each line, but while it pauses.
 
     The timer runs on through a pause, and time since the sample before is carried on beyond it: so each moment that counts is as
-    likely to be looked at, however short the stretches between pauses are.
+    likely to be looked at, however short the stretches between pauses are. Time in which others had the processor does not count:
+    on a busy machine it is longer than what any line takes.
     """
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
@@ -128,10 +130,12 @@ class LineSampler:
         self._carried = 0  # ns since the last sample, before the last pause
         self._costs = deque[int](maxlen=RECENT)  # processor time of the last samples, ns
         self._random = random.Random(0)
+        self._libraries = (_BENCH, *_library_folders())
         self._owners: dict[str, str] = {}  # by file
 
     def __enter__(self) -> "LineSampler":
         """Start the timer."""
+        self._clock = OwnClock()
         self._before = signal.signal(signal.SIGALRM, self._sample)
         self._running = True
         self.resume()
@@ -146,7 +150,7 @@ class LineSampler:
 
     def resume(self) -> None:
         """Time counts from now on."""
-        self._last = time.perf_counter_ns()
+        self._last = self._clock.read()
         self._counts = True
 
     @contextlib.contextmanager
@@ -161,7 +165,7 @@ class LineSampler:
     def pause(self) -> None:
         """Time does not count from now on."""
         self._counts = False
-        self._carried += time.perf_counter_ns() - self._last
+        self._carried += self._clock.read() - self._last
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
@@ -174,7 +178,8 @@ class LineSampler:
 
     def _arm(self, periods: float | None = None) -> None:
         # their median: some clocks of processor time go on by 10 ms at once, and a mean would hold one tick for long
-        dear_s = statistics.median(self._costs) / 1e9 / MOST_TAKEN if self._costs else 0.0
+        # and the first samples fill caches: so rare as they are dear, the next would come after a tenth of all
+        dear_s = statistics.median(self._costs) / 1e9 / MOST_TAKEN if len(self._costs) == RECENT else 0.0
         signal.setitimer(
             signal.ITIMER_REAL,
             max(self._period_s, dear_s) * (self._random.uniform(0.5, 1.5) if periods is None else max(periods, 1e-3)),
@@ -185,8 +190,8 @@ class LineSampler:
             return
         if self._counts:
             began = time.thread_time_ns()
-            self._charge(frame, time.perf_counter_ns())
-            self._last = time.perf_counter_ns()  # sampling is nobody's time
+            self._charge(frame, self._clock.read())
+            self._last = self._clock.read()  # sampling is nobody's time
             self._costs.append(time.thread_time_ns() - began)
         self._arm()
 
@@ -200,7 +205,7 @@ class LineSampler:
                 foreign = code.co_filename, code.co_qualname, frame.f_lineno or 0
             frame = frame.f_back
         place = place or foreign or ("", "", 0)
-        self.spent[place] += self._carried + now - self._last
+        self.spent[place] += max(self._carried + now - self._last, 0)  # a reading is not one moment
         self._carried = 0
 
     def _owner(self, file: str) -> str:
@@ -208,7 +213,7 @@ class LineSampler:
         found = self._owners.get(file)
         if found is None:
             path = os.path.abspath(file)
-            inside = [root for root in (_BENCH, *_library_folders()) if path.startswith(root + os.sep)]
+            inside = [root for root in self._libraries if path.startswith(root + os.sep)]
             is_ours = file.startswith("<") or _BENCH in inside
             found = self._owners[file] = "bench" if is_ours else "library" if inside else "user"
         return found
@@ -232,13 +237,13 @@ def sampled(
     import linecache
 
     call()  # shows how a call is run to its end, and fills Python's own caches
-    loops, end = loops_for(call.timed(1)), time.perf_counter() + seconds
+    loops, end = loops_for(call.timed(1)), time.perf_counter() + MOST_WAITING * seconds
     watch = DisturbanceCounters()
     taken: dict[bool, list[int]] = {True: [], False: []}  # processor times of stretches, by whether they were sampled
     with LineSampler(period_s) as sampler:
         sampler.pause()
         for number in itertools.count(1):
-            if time.perf_counter() >= end:
+            if sum(sampler.spent.values()) >= seconds * 1e9 or time.perf_counter() >= end:
                 break
             is_sampled = number % UNSAMPLED_EVERY != 0
             before = watch.read()  # samples as those that are timed: other threads get their turn between them
