@@ -1,13 +1,16 @@
 """Traces of two sides: operators and kernels by their time, instead of a case for each shape and grid."""
 
+import contextlib
 import json
 import math
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, counted, signed
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import NothingToShow
+from ...warehouse.schema import literal
 from ..comparison.sides import Side
 from ..question import PeopleTable, Reply
 from .parts import MOST_ROWS, Decomposition, DifferencePart, decomposed, part_of, readable
@@ -26,6 +29,7 @@ _GPUS = (
 )
 _ABOUT = "SELECT extra FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
 OWNERS = {True: "GPU", False: "host"}
+MEMORY_LIMIT = "1GB"  # of a question about spans, which are sorted; more goes to the disk
 
 
 def are_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> bool:
@@ -40,12 +44,30 @@ def trace_rows(warehouse: "Warehouse", sides: tuple[Side, Side]) -> list[Row]:
     Raises:
         NothingToShow: Neither side has a span.
     """
-    rows = warehouse.dicts(_PARTS, [list(side.runs) for side in sides])
+    with bounded(warehouse):
+        rows = warehouse.dicts(_PARTS, [list(side.runs) for side in sides])
     if not rows:
         raise NothingToShow(
             f"neither {sides[0].name} nor {sides[1].name} has an operator or kernel with a time and a moment"
         )
     return rows
+
+
+@contextlib.contextmanager
+def bounded(warehouse: "Warehouse") -> Iterator[None]:
+    """A context in which a query takes no more memory than a limit; beyond it, it takes the disk."""
+    before = warehouse.rows("SELECT current_setting('memory_limit'), current_setting('temp_directory')")[0]
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        _set_memory(warehouse, MEMORY_LIMIT, folder)
+        try:
+            yield
+        finally:
+            _set_memory(warehouse, *before)
+
+
+def _set_memory(warehouse: "Warehouse", limit: str, folder: str) -> None:
+    for name, value in (("memory_limit", limit), ("temp_directory", folder)):
+        warehouse.connection.execute(f"SET {name} = {literal(value)}")
 
 
 def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everything: bool) -> Reply[list[Row]]:
