@@ -18,7 +18,7 @@ Function = tuple[str, str]  # its name and file
 STACKS = "SELECT name, samples, run_id FROM _stacks(?) ORDER BY name, run_id"
 _FOLDED = "folded-stacks"
 _SOURCES = "SELECT DISTINCT source FROM runs WHERE list_contains(?::VARCHAR[], run_id)"
-_ASSUMED = "SELECT _assumed_reach('latency', NULL, 'ns', false)"  # half of a 95 % interval of ln(ratio) of two sessions
+_ASSUMED = "SELECT _assumed_reach('latency', NULL, 'ns', NULL)"  # half of a 95 % interval of ln(ratio) of two sessions
 _OF_T = "SELECT _t975(?)"
 _PLACE = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)")
 

@@ -141,7 +141,7 @@ errors AS (
         CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach,
         cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_of_other) AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
-        CASE WHEN NOT is_of_other THEN greatest(_assumed_reach(metric, phase, unit, false), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
+        CASE WHEN NOT is_of_other THEN greatest(_assumed_reach(metric, phase, unit, NULL), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
             AS assumed_reach,
         CASE WHEN is_of_other THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
         greatest(assumed_reach, CASE
@@ -195,7 +195,7 @@ tested_changes AS (
         CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
         CASE WHEN is_assumed
             THEN sqrt(pow(greatest(
-                _assumed_reach(metric, phase, unit, true), 1.4::DOUBLE * doctor_reach, least(1.4::DOUBLE * coalesce(cases_reach, 0), 2 * most_reach)
+                _assumed_reach(metric, phase, unit, least(base_processes, candidate_processes)), 1.4::DOUBLE * doctor_reach, least(1.4::DOUBLE * coalesce(cases_reach, 0), 2 * most_reach)
             ), 2) + squared_reach)
         END AS sure_reach,
         CASE

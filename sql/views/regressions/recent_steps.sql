@@ -1,6 +1,7 @@
 -- One row per series that the judged runs and 14 earlier runs of its config and machine measured, no counts: whether the judged value and
 -- the two before are a step that no single run could show. Their mean is compared with those of three neighbouring runs each
--- before: it must be farther from the median of these than any of them, by a tenth, and than their spread explains. This
+-- before: it must be farther from the median of these than any of them, by a tenth, and than their spread explains; and the judged
+-- value by a third of that, since a level that has been left is no step. This
 -- spread holds whatever makes neighbouring runs alike; it is no smaller than that of independent runs, and no smaller in
 -- proportion than that of half of the metric's series. What all series share is taken out, of 20 or more.
 --
@@ -100,5 +101,6 @@ SELECT
     _t975(12) * error AS reach, len(earlier) AS runs, p, q, all_places[last_good + 1] AS since_place,
     all_places[last_good] AS good_place,
     q <= fdr AND sign(typical_change) = sign(change) AND abs(change) >= ln(1 + case_floor)
-        AND abs(typical_change) >= ln(1 + case_floor) AND abs(change) > 1.1::DOUBLE * list_max(of_means) AS is_step
+        AND abs(typical_change) >= ln(1 + case_floor) AND abs(change) > 1.1::DOUBLE * list_max(of_means)
+        AND 3 * (recent[3] - level - shared_change) * sign(change) >= abs(change) AS is_step
 FROM beginnings

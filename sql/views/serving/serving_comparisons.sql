@@ -89,7 +89,7 @@ tested AS (
 ),
 judged AS (
     SELECT
-        *, CASE WHEN is_assumed THEN _assumed_reach(metric, NULL, unit, false) END AS session_reach,
+        *, CASE WHEN is_assumed THEN _assumed_reach(metric, NULL, unit, NULL) END AS session_reach,
         sqrt(pow(coalesce(session_reach, 0), 2) + CASE WHEN error = 0 THEN 0 ELSE pow(_t975(degrees) * error, 2) END) AS reach,
         CASE
             WHEN is_assumed THEN NULL

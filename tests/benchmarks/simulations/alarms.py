@@ -331,6 +331,7 @@ def judge(
     *,
     is_history: bool = True,
     processes: float | None = None,
+    counted: int = 3,
 ) -> Judgement:
     """The macro `_case_verdicts` once more, for one metric; a test holds the two together.
 
@@ -341,7 +342,8 @@ def judge(
         candidate: Medians of the judged runs, runs × series; NaN where one did not measure a series.
         rule: Its parameters.
         is_history: Whether the base is the runs before the candidate, of which the last may be as it is.
-        processes: Half of the 95 % interval that three processes or more of each of two runs tell; None: nobody counted any.
+        processes: Half of the 95 % interval that several processes of each of two runs tell; None: nobody counted any.
+        counted: How many these are.
     """
     base, candidate = np.log(base), np.log(candidate)
     series, n, m = base.shape[1], len(base), (~np.isnan(candidate)).sum(axis=0)
@@ -360,7 +362,7 @@ def judge(
     deviations[:n][streak] = np.nan
     own, degrees = _own_variances(deviations, (n - 1) + np.maximum(m - 1, 0) - streak.sum(axis=0), FLOOR)
     if not degrees.any():
-        return _assumed(effect - shift, processes, shift)
+        return _assumed(effect - shift, processes, counted, shift)
     variance, degrees = _moderated(own, degrees)
     with np.errstate(invalid="ignore", divide="ignore"):
         repeats = np.where(m > 1, np.nansum(deviations[n:] ** 2, axis=0) / (m - 1), np.nan)
@@ -405,27 +407,27 @@ def _called(
 
 
 @functools.cache
-def assumed_reach(metric: str, phase: str | None, unit: str, *, is_sure: bool = False) -> float:
+def assumed_reach(metric: str, phase: str | None, unit: str, processes: int | None = None) -> float:
     """What the macro `_assumed_reach` says of a metric."""
     body = sql.views()["_assumed_reach"].body
-    query = f"SELECT {body} FROM (SELECT ? AS metric, ?::VARCHAR AS phase, ? AS unit, ? AS is_sure)"
-    ((reach,),) = duckdb.execute(query, [metric, phase, unit, is_sure]).fetchall()
+    query = f"SELECT {body} FROM (SELECT ? AS metric, ?::VARCHAR AS phase, ? AS unit, ?::BIGINT AS processes)"
+    ((reach,),) = duckdb.execute(query, [metric, phase, unit, processes]).fetchall()
     return float(reach)
 
 
-def _assumed(change: Array, processes: float | None, shift: float) -> Judgement:
+def _assumed(change: Array, processes: float | None, counted: int, shift: float) -> Judgement:
     """One run a side and no history: how sessions differ is assumed, so that nothing is more than likely without processes."""
     assumed, floor, cases = assumed_reach("latency", "steady", "ns"), np.log1p(FLOOR), len(change)
     spread, most = _cases_reach(change) if cases >= 8 else 0.0, 2.5 * assumed
     session = max(assumed, min(spread, most) if processes is None or spread <= 2 * most else 0.0)
-    sure = max(assumed_reach("latency", "steady", "ns", is_sure=True), min(1.4 * spread, 2 * most))
+    sure = max(assumed_reach("latency", "steady", "ns", counted), min(1.4 * spread, 2 * most))
     far, reach, surely = np.abs(change), np.hypot(session, processes or 0), np.hypot(sure, processes or 0)
     low, high = _shown(change - reach, change + reach, shift)
     nearest = np.maximum(low, -high)
     called, likely = np.zeros(cases, dtype=bool), nearest > floor
     if processes is not None:
-        called = likely & (far - surely > floor)
         likely |= (nearest > 0) & (far > floor) & (spread <= assumed)
+        called = likely & (far - surely > floor)
     unknown = np.full(cases, np.nan)
     return Judgement(change, unknown, unknown, unknown, called, likely & ~called, change - reach, change + reach)
 

@@ -39,7 +39,7 @@ class World(NamedTuple):
     step: float = 0.0  # of the last STEPPING cases, from night FIRST on
     first_night: int | None = None  # of the steps, so many in the first night at least
     third_night: int | None = None
-    apart: float = 0.0  # of two levels: their distance; then worse verdicts at a level that an earlier stretch had are counted, too
+    apart: float = 0.0  # of two levels: their distance; then worse verdicts are counted by whether an earlier stretch had the level
 
 
 def white(sd: float) -> Callable[[np.random.Generator], Array]:
@@ -104,10 +104,11 @@ WORLDS = (
     World("AR(1) 0.8", autoregressive(0.8), 0.5),
     World("drift of 0.1 % a night", drifting(0.001), 0.5),
     World("drift of 0.3 % a night", drifting(0.003)),
-    World(
-        "levels 6 % apart, left with 5%", flipping(0.05), apart=0.06
-    ),  # often to a level that was never seen: a step as any
-    *(World(f"levels 6 % apart, left with {chance:.0%}", flipping(chance), 5) for chance in (0.1, 0.2, 0.5)),
+    # with 5 % often to a level that was never seen: a step as any
+    *(
+        World(f"levels 6 % apart, left with {chance:.0%}", flipping(chance), 5 if chance > 0.05 else None, apart=0.06)
+        for chance in (0.05, 0.1, 0.2, 0.5)
+    ),
     *(
         World(f"+{step:.0%} of white noise of 1 %", white(0.01), None, step, first, third)
         for step, first, third in ((0.05, None, 9), (0.1, 10, 10), (0.25, 10, 10))
@@ -119,9 +120,9 @@ WORLDS = (
     World("heavy tails (t, 3 degrees)", heavy),
     World("a weekly rhythm of 8 %", rhythm),
     World("three levels", three_levels),
-    World("levels 20 % apart, left with 10%", flipping(0.1, gap=0.2)),
+    World("levels 20 % apart, left with 10%", flipping(0.1, gap=0.2), apart=0.2),
     World("levels 6 % apart, noise of 1.5 %", flipping(0.1, sd=0.015), 5),
-    World("levels 6 % apart, the upper one rare", flipping(0.05, back=0.3)),
+    World("levels 6 % apart, the upper one rare", flipping(0.05, back=0.3), apart=0.06),
     World("+5% of AR(1) 0.5 of 1 %", autoregressive(0.5, 0.01), None, 0.05),
 )
 
@@ -139,6 +140,7 @@ class Told(NamedTuple):
     worse: Array  # JUDGED × CASES
     exits: int  # nights with any among the cases that do not step
     known: int  # of two levels: numbers that are worse at the level that an earlier stretch of nights had
+    fresh: int  # of two levels: judged numbers in the first nights at an upper level that no earlier night had
 
 
 def judge(world: World, seed: int = 1) -> Told:
@@ -159,15 +161,22 @@ def judge(world: World, seed: int = 1) -> Told:
                 for (name,) in rows:
                     worse[night, int(name.removeprefix("case-"))] = True
     quiet = worse[:, : CASES - STEPPING] if world.step else worse
-    return Told(
-        worse, int(quiet.any(axis=1).sum()), _at_known_levels(logs > world.apart / 2, worse) if world.apart else 0
-    )
+    is_upper = logs > world.apart / 2
+    known, fresh = (_at_known_levels(is_upper, worse), _at_fresh_levels(is_upper)) if world.apart else (0, 0)
+    return Told(worse, int(quiet.any(axis=1).sum()), known, fresh)
 
 
 def _at_known_levels(is_upper: Array, worse: Array) -> int:
     """How many numbers are worse at a level that was left before, and returned to."""
     same = [is_upper[: FIRST + night + 1, case] == is_upper[FIRST + night, case] for night, case in np.argwhere(worse)]
     return sum(int((~nights[np.argmax(nights) :]).any()) for nights in same)
+
+
+def _at_fresh_levels(is_upper: Array) -> int:
+    """How many judged numbers a step's bar asks for: of the first nights at an upper level that no earlier night had."""
+    begins = np.diff(is_upper.astype(int), axis=0, prepend=is_upper[:1].astype(int)) == 1
+    first = is_upper & ~is_upper[0] & (np.cumsum(begins, axis=0) == 1)
+    return int((first & (np.cumsum(is_upper, axis=0) <= FOUND_BY))[FIRST:].sum())
 
 
 def write(store: Store, values: Array) -> list[str]:
@@ -198,8 +207,15 @@ def write(store: Store, values: Array) -> list[str]:
 
 def _add(figures: Figures, world: World, told: Told) -> None:
     if not world.step:
-        rate = 1000 * float(told.worse.mean())
-        figures.add(f"{world.name}: false in 1,000", rate, "", most=world.most_false)
+        rate, fresh = 1000 * float(told.worse.mean()), 1000 * told.fresh / told.worse.size
+        figures.add(
+            f"{world.name}: false in 1,000",
+            rate,
+            "",
+            reference=fresh if world.apart else None,
+            against=f"new levels in their first {FOUND_BY} nights" if world.apart else "",
+            most=world.most_false,
+        )
         figures.add(f"{world.name}: quiet nights that fail", told.exits, f"of {JUDGED}")
         if world.apart:
             figures.add(

@@ -60,10 +60,11 @@ def _judged(
     noise: float,
     shape: str = "normal",
     processes: float | None = None,
+    counted: int = 3,
 ) -> Judgement:
     """The verdicts on so many runs a side, of which the candidate has these steps."""
     base, candidate = (np.stack([_draw(rng, noise, len(steps), shape) for _ in range(runs)]) for _ in range(2))
-    return judge(np.exp(base), np.exp(candidate + steps), is_history=False, processes=processes)
+    return judge(np.exp(base), np.exp(candidate + steps), is_history=False, processes=processes, counted=counted)
 
 
 def one_case(figures: Figures) -> None:
@@ -137,20 +138,18 @@ def many_processes(figures: Figures) -> None:
 
     Beside what is missed stands what an oracle misses that knows how sessions differ and calls as many unchanged ones as the bar allows.
     """
-    for noise, most_missed, most_likely, most_called in (
-        (0.01, 5, 8, 2),
-        (0.03, 5, 8, 2),
-        (0.05, 5, 8, 2),
-        (0.1, 40, 48, 2),
-    ):
+    for counted, noise, step, most_missed, most_likely in (
+        (3, 0.01, 0.6, 5, 8), (3, 0.03, 0.6, 5, 8), (3, 0.05, 0.6, 5, 8), (3, 0.1, 0.6, 40, 48),
+        (20, 0.01, 0.11, 25, 8), (20, 0.03, 0.6, 5, 8), (20, 0.05, 0.6, 5, 8), (20, 0.1, 0.6, 40, 48),
+    ):  # fmt: skip
         rng = np.random.default_rng(1)
-        steps = np.where(np.arange(420) < 20, np.log(1.6), 0)
-        found = [_judged(rng, 1, steps, noise, processes=0.01) for _ in range(WORLDS)]
+        steps = np.where(np.arange(420) < 20, np.log1p(step), 0)
+        found = [_judged(rng, 1, steps, noise, processes=0.01, counted=counted) for _ in range(WORLDS)]
         called, likely = (np.array([getattr(judged, name) for judged in found]) for name in ("called", "likely"))
-        oracle = stats.norm.cdf(stats.norm.isf(1 / 400) - np.log(1.6) / (np.sqrt(2) * noise))
-        name = f"420 cases of several processes, noise {noise:.0%}"
+        oracle = stats.norm.cdf(stats.norm.isf(1 / 400) - np.log1p(step) / (np.sqrt(2) * noise))
+        name, slower = f"420 cases of {counted} processes, noise {noise:.0%}", f"{step:.0%} slower"
         figures.add(
-            f"{name}, 60 % slower and not called",
+            f"{name}, {slower} and not called",
             100 - 100 * float(called[:, :20].mean()),
             "%",
             reference=100 * float(oracle),
@@ -158,8 +157,8 @@ def many_processes(figures: Figures) -> None:
             most=most_missed,
         )
         found_likely = (called | likely)[:, :20].mean()
-        figures.add(f"{name}, 60 % slower and not even likely", 100 - 100 * float(found_likely), "%", most=5)
-        for what, calls, most in (("likely", likely, most_likely), ("slower or faster", called, most_called)):
+        figures.add(f"{name}, {slower} and not even likely", 100 - 100 * float(found_likely), "%", most=5)
+        for what, calls, most in (("likely", likely, most_likely), ("slower or faster", called, 2)):
             figures.add(
                 f"{name}, unchanged and called {what}", float(calls[:, 20:].sum(axis=1).mean()), "of 400", most=most
             )
@@ -200,8 +199,7 @@ def public_nights(figures: Figures) -> None:
         if not logs.size:
             continue
         beyond, sure = (
-            logs > assumed_reach(metric, None, UNITS[metric], is_sure=is_sure) + np.log1p(FLOOR)
-            for is_sure in (False, True)
+            logs > assumed_reach(metric, None, UNITS[metric], processes) + np.log1p(FLOOR) for processes in (None, 3)
         )
         figures.add(f"public nights, {metric}, called likely", 100 * float(beyond.mean()), "%", most=5.05)
         figures.add(
