@@ -19,6 +19,7 @@ from .turns import turns_command
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
+    from ..comparison.sides import Side
 
 HEADINGS = ("part", "base", "candidate", "difference", "95 %", "share", "where")
 
@@ -91,7 +92,8 @@ class Why(Question[Decomposition]):
         from .why import why
 
         sides = find_sides(warehouse, self.base, self.candidate, all_runs=self.all_runs, notify=asker.notify)
-        found = marked(warehouse, sides, why(warehouse, sides, self.case, metric=self.metric, backend=self.backend))
+        found = why(warehouse, sides, self.case, metric=self.metric, backend=self.backend)
+        found = marked(warehouse, sides, replace(found, notes=[*found.notes, *_other_machines(warehouse, sides)]))
         document = found.document()
         return Reply(
             result=found,
@@ -102,6 +104,17 @@ class Why(Question[Decomposition]):
             ),
             sentences=lambda: found.notes,
         )
+
+
+def _other_machines(warehouse: "Warehouse", sides: "tuple[Side, Side]") -> Iterator[str]:
+    """A sentence on each fact of machine and software that both sides say, and differently; of traces there are such already."""
+    from ..comparison.environments import differences
+    from .traces import are_traces
+
+    if not are_traces(warehouse, sides):
+        for fact in differences(warehouse, sides[0].runs, sides[1].runs):
+            if fact.kind in ("machine", "software") and None not in (*fact.base, *fact.candidate):
+                yield escape(f"the sides are of different {fact}")
 
 
 def cells(found: Decomposition, *, everything: bool = False) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..comparison.sides import Side
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 COUNTED = {"graph_breaks": "graph_break", "recompiles": "recompile"}  # metric → reasons that it counts
-COMPILED = ("compile_latency", *COUNTED)  # metrics that have parts
+COMPILE_LATENCY = "compile_latency"
+COMPILED = (COMPILE_LATENCY, *COUNTED)  # metrics that have parts
 PHASES: dict[
     str, tuple[str | None, str]
 ] = {  # of torch.compile, by its own names: the phase around it, and what it does
@@ -28,11 +29,18 @@ PHASES: dict[
     "GraphLowering.run": ("compile_fx.<locals>.fw_compiler_base", "lowering"),
     "GraphLowering.compile_to_fn": ("compile_fx.<locals>.fw_compiler_base", "code generation"),
     "PyCodeCache.load_by_key_path": ("GraphLowering.compile_to_fn", "compilation of the code (C++, Triton)"),
+    "template_autotuning": ("GraphLowering.run", "autotuning of templates (matmul, convolution)"),
+    "benchmark_fused_nodes": ("GraphLowering.compile_to_fn", "autotuning of fusions"),
+    "CachingAutotuner.benchmark_all_configs": (None, "autotuning of Triton kernels"),
+    "CachingAutotuner.coordinate_descent_tuning": (None, "autotuning of Triton kernels by coordinate descent"),
 }
-_PHASE = "compile_phase:"  # and its name: a metric
-_PHASES = (
-    "SELECT metric, value FROM metrics WHERE list_contains(?::VARCHAR[], run_id) AND case_id = ? AND phase IS NULL"
+_TEMPLATES = re.compile(r".+_template_(autotuning|precompiling)")  # one for each operator
+_CACHES = (
+    "SELECT sum(value) FILTER (ends_with(metric, 'hits')), sum(value) FROM metrics WHERE list_contains(?::VARCHAR[], run_id)"
+    " AND case_id = ? AND metric IN ('fxgraph_cache_hits', 'fxgraph_cache_misses') AND phase IS NULL"
 )
+_PHASE = "compile_phase:"  # and its name: a metric
+_PHASES = "SELECT run_id, metric, value FROM metrics WHERE list_contains(?::VARCHAR[], run_id) AND case_id = ? AND phase IS NULL"
 _REASONS = (
     "SELECT reason, place, sum(base) AS base, sum(candidate) AS candidate FROM reason_sides(?, ?)"
     " WHERE case_id = ? AND kind = ? GROUP BY reason, place"
@@ -74,7 +82,7 @@ def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition |
 
 def by_compile_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
     """The compile latency by phase of the compiler, each without those within it; None for other metrics."""
-    if row["metric"] != "compile_latency":
+    if row["metric"] != COMPILE_LATENCY:
         return None
     base, candidate = (_own_times(_spent(warehouse, side, row["case_id"])) for side in sides)
     if not base or not candidate:
@@ -85,16 +93,29 @@ def by_compile_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decompos
         if name in base or name in candidate
     ]
     noted = "phases of the compiler, each without those within it; unattributed is what no phase covers. No interval is known"
-    return decomposed(row["unit"], whole_of(row), parts, error=None, notes=[noted])
+    return decomposed(
+        row["unit"], whole_of(row), parts, error=None, notes=[noted, *_cached(warehouse, sides, row["case_id"])]
+    )
+
+
+def _cached(warehouse: "Warehouse", sides: Sides, case_id: str) -> Iterator[str]:
+    """The graphs whose code came from a cache, where the sides differ in that: it is not compiled anew."""
+    (ours, of), (theirs, of_theirs) = (warehouse.rows(_CACHES, [list(side.runs), case_id])[0] for side in sides)
+    if of and of_theirs and (ours or 0) / of != (theirs or 0) / of_theirs:
+        base, candidate = f"{ours or 0:.0f} of {of:.0f}", f"{theirs or 0:.0f} of {of_theirs:.0f}"
+        yield f"code from the cache: {base} graphs in the base, {candidate} in the candidate"
 
 
 def _spent(warehouse: "Warehouse", side: Side, case_id: str) -> dict[str, float]:
     """The time of each phase, the mean over the runs of a side."""
-    found = defaultdict[str, list[float]](list)
-    for metric, value in warehouse.rows(_PHASES, [list(side.runs), case_id]):
+    found = defaultdict[tuple[str, str], list[float]](list)
+    for run_id, metric, value in warehouse.rows(_PHASES, [list(side.runs), case_id]):
         if metric.startswith(_PHASE) and value is not None:
-            found[metric.removeprefix(_PHASE)].append(value)
-    return {name: statistics.fmean(values) for name, values in found.items()}
+            found[run_id, _TEMPLATES.sub("template_autotuning", metric.removeprefix(_PHASE))].append(value)
+    sums = defaultdict[str, list[float]](list)
+    for (_, name), values in found.items():
+        sums[name].append(math.fsum(values))
+    return {name: statistics.fmean(values) for name, values in sums.items()}
 
 
 def _own_times(spent: dict[str, float]) -> dict[str, float]:

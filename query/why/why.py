@@ -8,7 +8,7 @@ from ..axes import GEOMEAN
 from ..comparison.compare import Row, compared_rows
 from ..comparison.sides import Side
 from ..resolve import SHORTEST_PREFIX
-from .compiling import COUNTED, by_compile_phase, by_reason, counts_of_all_calls
+from .compiling import COMPILE_LATENCY, COUNTED, by_compile_phase, by_reason, counts_of_all_calls
 from .memory import by_peak, is_peak
 from .parts import Decomposition
 from .serving import QUANTILE, by_request, quantile_rows
@@ -50,7 +50,7 @@ def why(
         sides: Base and candidate.
         name: A case or the beginning of its id; `step` for the mean of all scheduler steps, `geomean` for the mean of all cases.
             If left out, the only case of that metric, else the mean.
-        metric: What was measured; the time, if left out, or where none was the peak of memory.
+        metric: What was measured; if left out the time, where none was the peak of memory, else of compiling.
         backend: Backend, where the case has several.
 
     Raises:
@@ -69,7 +69,8 @@ def why(
     else:
         found = compared_rows(warehouse, *sides, where=where)
         compared = counts_of_all_calls([*found.usual, *found.unusual]) if metric in COUNTED else found.usual
-    rows = compared if metric else [row for row in compared if _is_time(row)] or [*filter(is_peak, compared)]
+    usual = next((rows for kind in (_is_time, is_peak, _is_compiling) if (rows := [*filter(kind, compared)])), [])
+    rows = compared if metric else usual
     whole = [row for row in rows if row["base_value"] is not None and row["candidate_value"] is not None]
     if not whole:
         both = f"{sides[0].name} and {sides[1].name}"
@@ -95,6 +96,10 @@ def how_to_record(suite: str) -> str:
 
 def _is_time(row: Row) -> bool:
     return row["metric"] in ("latency", "model_run_mean")
+
+
+def _is_compiling(row: Row) -> bool:
+    return bool(row["metric"] == COMPILE_LATENCY)
 
 
 def _chosen(rows: Sequence[Row], name: str | None, backend: str | None) -> Row | None:

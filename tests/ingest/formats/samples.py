@@ -195,6 +195,54 @@ sample(
     name="stacks.txt",
 )
 sample("wrk", WRK, name="wrk.txt")
+
+
+def torch_log(*entries: tuple[dict[str, Any], str], number: int = 17025) -> str:
+    """A structured log of torch.compile."""
+    return "".join(
+        f"V1129 20:04:16.466000 {number} torch/_dynamo/utils.py:2350] {json.dumps(header)}\n"
+        + "".join(f"\t{line}\n" for line in payload.split("\n") if payload)
+        for header, payload in entries
+    )
+
+
+def phase(name: str, begin_us: float, end_us: float) -> list[tuple[dict[str, Any], str]]:
+    """The entries of a phase: its begin and its end."""
+    ends = (("B", begin_us), ("E", end_us))
+    return [
+        ({"chromium_event": {}}, json.dumps({"name": name, "ph": ph, "ts": ts, "pid": 0, "tid": 0})) for ph, ts in ends
+    ]
+
+
+BROKEN = """Graph break in user code at /w/m.py:9
+Graph Break Reason: Encountered graph break when attempting to trace CALL: a function call, e.g. f(x, y):
+
+Call to `torch._dynamo.graph_break()`
+  Explanation: User-inserted graph break.
+  Hint: Remove the call.
+
+User code traceback:
+  File "/w/m.py", line 14, in <module>
+    m(x)
+  File "/w/m.py", line 9, in forward
+    torch._dynamo.graph_break()
+"""
+COMPILED = {
+    "recompile_reason": "0/0: tensor 'x' size mismatch",
+    "co_filename": "/w/m.py",
+    "co_firstlineno": 6,
+    "co_name": "forward",
+}
+begun, ended = phase("entire_frame_compile", 100.0, 900.0)
+sample(
+    "torch-logs",
+    torch_log(
+        begun, ({"artifact": {"name": "torch_version", "encoding": "json"}}, '{"pytorch_version": "2.13.0"}'),
+        *phase("GraphLowering.run", 200.0, 300.0), ({"artifact": {"name": "dynamo_graph_break_reason"}}, BROKEN),
+        ({"artifact": {"name": "fx_graph_cache_miss", "encoding": "json"}}, "{}"), ended, ({"compilation_metrics": COMPILED}, ""),
+    ),
+    name="dedicated_log_torch_trace_x.log",
+)  # fmt: skip
 FIO = {
     "fio version": "fio-3.28", "timestamp": 1714979289, "timestamp_ms": 1714979289500, "time": "Mon May  6", "global options": {"ioengine": "libaio"},
     "jobs": [{

@@ -274,6 +274,30 @@ def test_compile_latency_has_phases_that_add_up() -> None:
     assert found.whole.difference == 240 and found.unattributed.difference == 240
 
 
+def test_autotuning_is_a_part_and_cached_code_is_said() -> None:
+    """Of each operator by a phase of its own name, within the lowering; code from a cache is not compiled."""
+    events: list[Any] = []
+    for run_id, tuned, hits in (("base", 0, 2), ("candidate", 30, 0)):
+        it = case("net", run=run_id, suite="builtin", backend="inductor")
+        spent = {"_compile.compile_inner": 100 + tuned, "GraphLowering.run": 10 + tuned}
+        spent |= {"mm_template_autotuning": tuned // 3, "addmm_template_precompiling": 2 * tuned // 3} if tuned else {}
+        cached = {"fxgraph_cache_hits": hits, "fxgraph_cache_misses": 2 - hits}
+        events += [
+            run(run_id, run_id),
+            it,
+            outcome(it),
+            metric(it, "compile_latency", 100.0 + tuned, unit="ns", better="lower"),
+        ]
+        events += [metric(it, f"compile_phase:{name}", float(ns), unit="ns") for name, ns in spent.items()]
+        events += [metric(it, name, float(count)) for name, count in cached.items()]
+    found = why(Builder().add(*events), SIDES, "net")
+
+    assert [(part.name, part.difference) for part in found.parts if part.difference] == [
+        ("autotuning of templates (matmul, convolution)", 30.0)
+    ]
+    assert found.notes[-1] == "code from the cache: 2 of 2 graphs in the base, 0 of 2 in the candidate"
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 4000), st.floats(1, 50), st.floats(1, 50)), min_size=8, max_size=40),
     st.integers(0, 3),
