@@ -32,25 +32,33 @@ class FittedSeries:
     found: Sequence[ChangePoint] | None = None  # at SIGNIFICANCE, in places and units of x
     model: SeriesModel | None = None  # None where all was known
 
-    def changes(self, significance: float = SIGNIFICANCE, min_magnitude: float = 0.0) -> list[ChangePoint]:
+    def changes(
+        self, significance: float = SIGNIFICANCE, min_magnitude: float = 0.0, searches: Searches | None = None
+    ) -> list[ChangePoint]:
         """The changes in time order: those whose p is no more than `significance`, and of this fraction of the level before."""
         return [
             replace(
                 change, index=int(self.places[change.index]), end=int(self.places[change.end]),
                 before=math.ldexp(change.before, self.exponent), after=math.ldexp(change.after, self.exponent),
             )
-            for change in self._judged(significance, min_magnitude)
+            for change in self._judged(significance, min_magnitude, searches)
         ]  # fmt: skip
 
-    def _judged(self, significance: float, min_magnitude: float) -> Sequence[ChangePoint]:
+    def _judged(self, significance: float, min_magnitude: float, searches: Searches | None) -> Sequence[ChangePoint]:
         """The changes in places and units of x. Where all count, they are those that were found: none of them is dropped."""
         known = self.found or ()
         strict = significance <= SIGNIFICANCE
         if not len(self.x) or (strict and all(one.counts(significance, min_magnitude) for one in known)):
             return known
-        if self.model is None:
-            (self.model,) = fit([self.x], max(significance, SIGNIFICANCE), MIN_SEGMENT)
-        return _judge(self.model, significance, min_magnitude)
+        asked = (self.x, self.exponent, significance, min_magnitude)
+        found = None if searches is None else searches.known(*asked)
+        if found is None:
+            if self.model is None:
+                (self.model,) = fit([self.x], max(significance, SIGNIFICANCE), MIN_SEGMENT)
+            found = _judge(self.model, significance, min_magnitude)
+        if searches is not None:
+            searches.keep(*asked, found)
+        return found
 
 
 def change_points(
@@ -110,7 +118,7 @@ def examine(
         pass
     if searches is not None:
         for one in todo:
-            searches.keep(one.x, one.exponent, one.found or ())
+            searches.keep(one.x, one.exponent, SIGNIFICANCE, 0.0, one.found or ())
     return fitted_series
 
 
@@ -166,7 +174,7 @@ def _search(series: Sequence[FittedSeries], significance: float, searches: Searc
     """Find the changes of each that are not known."""
     todo = []
     for one in series:
-        one.found = None if searches is None else searches.known(one.x, one.exponent)
+        one.found = None if searches is None else searches.known(one.x, one.exponent, SIGNIFICANCE, 0.0)
         if one.found is None:
             todo.append(one)
         else:

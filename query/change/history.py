@@ -1,5 +1,6 @@
 """History: which series changed, when, by how much, between which commits, and how sure that is."""
 
+import bisect
 import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ... import sql
 from ...sql.rules import FDR
 from ...warehouse.console.numbers import is_time_or_rate
+from ..students_t import exceeded_by
 from .changepoints import LEAST_RUNS, SIGNIFICANCE, examine
 from .incidents import count_cases, find_incidents, order_runs
 from .levels import ChangePoint
@@ -60,7 +62,7 @@ def find(
     passed = sum(rate <= fdr for rate in false_discovery_rates(judged))
     threshold = min(SIGNIFICANCE, fdr * passed / max(1, len(judged)))
     found = [
-        [] if p > threshold else one.changes(threshold, min_magnitude)
+        [] if p > threshold else one.changes(threshold, min_magnitude, searches)
         for one, p in zip(examined, evidence, strict=True)
     ]
 
@@ -92,10 +94,7 @@ def find_all(warehouse: "Warehouse") -> History:
 
 
 def false_discovery_rates(p: Sequence[float]) -> list[float]:
-    """The expected share of false discoveries among each p and all smaller ones (Benjamini and Hochberg, 1995).
-
-    Written here because `bench history` needs nothing else of scipy.stats, whose import takes 1 s.
-    """
+    """The expected share of false discoveries among each p and all smaller ones (Benjamini and Hochberg, 1995)."""
     rates, least = [1.0] * len(p), 1.0
     for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__, reverse=True)):
         least = rates[index] = min(least, p[index] * len(p) / (len(p) - rank))
@@ -105,8 +104,8 @@ def false_discovery_rates(p: Sequence[float]) -> list[float]:
 def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
     """The changes of a series as rows."""
     apart = {place for change in changes if change.kind == "excursion" for place in range(change.index, change.end + 1)}
-    known = {place: value for place, value in enumerate(series.values) if value is not None}
-    level = {place: value for place, value in known.items() if place not in apart}
+    pairs = [(place, value) for place, value in enumerate(series.numbers.tolist()) if value == value]
+    known, level = _Values(pairs), _Values([pair for pair in pairs if pair[0] not in apart])
     lasting = [change for change in changes if change.kind in ("step", "drift")]
     for change in changes:
         start = max((other.end for other in lasting if other.end <= change.index and other != change), default=0)
@@ -116,17 +115,16 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
         around = [other for other in lasting if other != change and other.index <= change.index < other.end]
         if around:  # on the way of a drift
             start, stop = max(start, around[0].index), min(stop, around[0].end)
-        near = {place: value for place, value in level.items() if start <= place < stop}
         if change.kind == "excursion":
-            before = list(near.values())
-            after = [value for place, value in known.items() if change.index <= place <= change.end]
+            before, after = level.between(start, stop), known.between(change.index, change.end + 1)
         elif change.kind == "two levels":
             middle = (change.before + change.after) / 2
-            before, after = ([value for value in known.values() if (value > middle) is high] for high in (False, True))
+            before, after = ([value for value in known.values if (value > middle) is high] for high in (False, True))
         else:
-            before = [value for place, value in near.items() if place < change.index]
-            after = [value for place, value in near.items() if place >= change.end]
-        good = series.runs[max(places)] if (places := [place for place in level if place < change.index]) else None
+            before = level.between(start, min(change.index, stop))
+            after = level.between(max(start, change.end), stop)
+        earlier = level.places[: bisect.bisect_left(level.places, change.index)]
+        good = series.runs[earlier[-1]] if earlier else None
         since, until = series.runs[change.index], series.runs[change.end]
         low, high = (None if around else _interval(change, before, after)) or (None, None)
         found = (
@@ -134,9 +132,21 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
             since.git_commit, until.began_at, until.run_id, until.git_commit, good and good.run_id,
             good and good.git_commit, change.before, change.after, change.magnitude, low, high, change.p, len(before),
             len(after), _note(change, series.labels["machine"], good, since if change.kind == "excursion" else until),
-            _lasts(change, lasting, max(known)), None,
+            _lasts(change, lasting, known.places[-1]), None,
         )  # fmt: skip
         yield dict(zip(COLUMNS, found, strict=True))
+
+
+class _Values:
+    """Values by their places, in order."""
+
+    def __init__(self, pairs: Sequence[tuple[int, float]]) -> None:
+        self.places = [place for place, _ in pairs]
+        self.values = [value for _, value in pairs]
+
+    def between(self, start: float, stop: float) -> list[float]:
+        """Those from one place on and before another."""
+        return self.values[bisect.bisect_left(self.places, start) : bisect.bisect_left(self.places, stop)]
 
 
 def _lasts(change: ChangePoint, lasting: Sequence[ChangePoint], newest: int) -> bool | None:
@@ -180,15 +190,13 @@ def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[floa
     ]
     if not sum(errors):  # both levels are exact
         return change.magnitude, change.magnitude
-    from scipy.special import stdtrit
-
     freedom = (
         len(before) - 1
         if few
         else sum(errors) ** 2
         / sum(error**2 / (len(level) - 1) for error, level in zip(errors, (before, after), strict=True))
     )
-    width = float(stdtrit(int(freedom), 0.975)) * math.sqrt(sum(errors))
+    width = exceeded_by(0.025, int(freedom)) * math.sqrt(sum(errors))
     return change.magnitude - width, change.magnitude + width
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..students_t import exceeded_by
 from .segments import CLIP, RHOS, WIDEST, clip_outliers, innovations, median_of, noise_of, partition
 
 if TYPE_CHECKING:
@@ -122,9 +123,7 @@ def _likely(y: "Floats") -> list[float]:
 @functools.lru_cache(maxsize=4096)
 def fee(n: int, significance: float) -> float:
     """The cost a boundary must save, in variances: the square of Student's t that n contrasts exceed by chance (Bonferroni)."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - 2, 1 - significance / (2 * n))) ** 2
+    return exceeded_by(significance / (2 * n), n - 2) ** 2
 
 
 def price_of(n: int, significance: float) -> float:

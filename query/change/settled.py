@@ -68,24 +68,29 @@ def _reach(sums: int, known: int) -> "Floats":
 
 @dataclass(slots=True)
 class Searches:
-    """Findings in series by their values: those of the last time, and those of this time."""
+    """Findings in series by their values and what counted: those of the last time, and those of this time."""
 
     before: Mapping[str, Any] = field(default_factory=dict)
     kept: dict[str, list[list[Any]]] = field(default_factory=dict)
 
-    def known(self, x: "Floats", exponent: int) -> list[ChangePoint] | None:
-        """The changes of these values; None if they were not searched."""
-        found = self.before.get(_key(x, exponent))
+    def known(self, x: "Floats", exponent: int, significance: float, min_magnitude: float) -> list[ChangePoint] | None:
+        """The changes of these values; None if they were not searched for such."""
+        found = self.before.get(_key(x, exponent, significance, min_magnitude))
         try:
             return None if found is None else [ChangePoint(*change) for change in found]
         except TypeError:  # a file that somebody wrote
             return None
 
-    def keep(self, x: "Floats", exponent: int, found: Iterable[ChangePoint]) -> None:
+    def keep(
+        self, x: "Floats", exponent: int, significance: float, min_magnitude: float, found: Iterable[ChangePoint]
+    ) -> None:
         """Remember what was found."""
-        self.kept[_key(x, exponent)] = [list(dataclasses.astuple(change)) for change in found]
+        self.kept[_key(x, exponent, significance, min_magnitude)] = [
+            list(dataclasses.astuple(change)) for change in found
+        ]
 
 
-def _key(x: "Floats", exponent: int) -> str:
-    """A checksum of the values, their exponent and bench's version, whose search it is."""
-    return hashlib.sha256(f"{__version__} {exponent} ".encode() + x.tobytes()).hexdigest()[:24]
+def _key(x: "Floats", exponent: int, significance: float, min_magnitude: float) -> str:
+    """A checksum of the values, their exponent, what counts, and bench's version, whose search it is."""
+    asked = f"{__version__} {exponent} {significance!r} {min_magnitude!r} "
+    return hashlib.sha256(asked.encode() + x.tobytes()).hexdigest()[:24]

@@ -178,7 +178,7 @@ def _check_files(store: Store, texts: Iterable[str]) -> None:
 
 def _parts(warehouse: "Warehouse | None", text: str) -> list[str]:
     """The names that a side joins with `+`; a name or path that exists as a whole may contain a `+`."""
-    if is_path(text) or (warehouse is not None and _is_name(warehouse, text)):
+    if "+" not in text or is_path(text) or (warehouse is not None and _is_name(warehouse, text)):
         return [text]
     return [part for part in text.split("+") if part] or [text]
 

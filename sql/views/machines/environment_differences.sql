@@ -86,7 +86,7 @@ facts AS (
     FROM doctors
     JOIN outcomes AS outcome ON doctor_id = outcome.run_id
     JOIN cases AS of_doctor ON outcome.run_id = of_doctor.run_id AND outcome.case_id = of_doctor.case_id
-    LEFT JOIN (SELECT DISTINCT run_id, case_id FROM metrics) AS measured
+    LEFT JOIN (SELECT DISTINCT run_id, case_id FROM metrics WHERE run_id IN (SELECT doctor_id FROM doctors)) AS measured
         ON outcome.run_id = measured.run_id AND outcome.case_id = measured.case_id
     WHERE doctors_known = runs AND name NOT IN ('identical', 'fonts')
 ),

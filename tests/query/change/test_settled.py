@@ -87,12 +87,12 @@ def test_what_somebody_wrote_into_the_file_is_not_known() -> None:
     """A change of another shape is searched for."""
     x, change = np.arange(9.0), ChangePoint("step", 3, 3, 1.0, 2.0, 0.001)
     kept = Searches()
-    kept.keep(x, 0, [change])
+    kept.keep(x, 0, 0.02, 0.0, [change])
     ((key, found),) = kept.kept.items()
 
-    assert Searches({key: found}).known(x, 0) == [change]
-    assert Searches({key: found}).known(x, 1) is None
-    assert [Searches({key: wrong}).known(x, 0) for wrong in ([["step"]], 7, [3])] == [None] * 3
+    assert Searches({key: found}).known(x, 0, 0.02, 0.0) == [change]
+    assert Searches({key: found}).known(x, 1, 0.02, 0.0) is None
+    assert [Searches({key: wrong}).known(x, 0, 0.02, 0.0) for wrong in ([["step"]], 7, [3])] == [None] * 3
 
 
 def test_values_that_differ_by_chance_do_not_cost_a_search_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_values_that_differ_by_chance_do_not_cost_a_search_of_all(monkeypatch: p
     searched: list[int] = []
     monkeypatch.setattr(settled, "DIFFERS", 2.5)
     settled._reach.cache_clear()
-    monkeypatch.setattr(Searches, "known", lambda self, x, exponent: searched.append(len(x)))
+    monkeypatch.setattr(Searches, "known", lambda self, x, *_: searched.append(len(x)))
     values = list(100 + np.random.default_rng(5).standard_normal((12, LONG + 3 * SPACING)))
     doubtful = sum(not is_alike(x, mark_of(x), 0) for x in values)
     examine(values, searches=Searches())
