@@ -1,7 +1,8 @@
 """The contents of a site, read from the store once: runs, cases, changes, incidents, suites."""
 
+import hashlib
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,13 +28,13 @@ NAMED = 4  # cases of an incident
 CONFIGS = 8  # newest, whose suites the front page lists
 
 
-# Values by case and label, from one reading of them.
-_PUBLISHED = (
-    f"SELECT case_id, metric, phase, unit, better, count(*) AS n FROM _all_cells WHERE {tiles.KEPT} GROUP BY ALL"
+CASES = (  # those with any value or ending
+    "FROM case_axes WHERE case_id IN (SELECT case_id FROM cells UNION SELECT case_id FROM step_cells"
+    " UNION SELECT case_id FROM case_outcomes)"
 )
-_USED = "SEMI JOIN (SELECT case_id FROM published UNION SELECT case_id FROM case_outcomes) USING (case_id)"
-_LABELS = """SELECT DISTINCT metric, phase, unit, better FROM published
-ORDER BY metric NOT LIKE '%latency', metric = 'compile_latency', metric, phase, unit"""
+_LABELS = f"""SELECT metric, phase, unit, better, count(*) AS n FROM _all_cells WHERE {tiles.KEPT}
+GROUP BY metric, phase, unit, better
+ORDER BY metric NOT LIKE '%latency', metric = 'compile_latency', metric, phase, unit, better"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,9 @@ def read(warehouse: "Warehouse", searches: Searches) -> SiteContents:
     """Read a store; `searches` is what is known of changes, and takes what is found."""
     runs = warehouse.dicts("FROM run_details ORDER BY began_at NULLS FIRST, run_id")
     machines = {run: shortened(name) for run, name in warehouse.rows("SELECT run_id, machine FROM machines") if name}
-    warehouse.connection.execute(f"CREATE OR REPLACE TEMP TABLE published AS {_PUBLISHED}")
-    ((values,),) = warehouse.rows("SELECT coalesce(sum(n), 0)::BIGINT FROM published")
-    cases = warehouse.dicts(f"SELECT case_id, {', '.join(AXES)} FROM case_axes {_USED} ORDER BY suite, name, case_id")
+    cases = warehouse.dicts(f"SELECT case_id, {', '.join(AXES)} {CASES} ORDER BY suite, name, case_id")
     labels = warehouse.dicts(_LABELS)
+    values = sum(label["n"] for label in labels)
     chosen.choose(warehouse, {})
     series = chosen.read(warehouse)
     history = past.find(series, min_magnitude=past.MIN_MAGNITUDE, searches=searches) if series else None
@@ -101,7 +101,7 @@ def of_runs(contents: SiteContents) -> dict[str, Any]:
     hosts: dict[Any, int] = {}
     environments: dict[str, int] = {}
     facts: list[dict[str, str]] = []
-    columns: dict[str, list[Any]] = defaultdict(list)
+    columns: dict[str, list[Any]] = {name: [] for name in ("environment", "host", "machine", *RUN)}
     for run in contents.runs:
         own = environment(run)
         key = repr(own)
@@ -116,7 +116,7 @@ def of_runs(contents: SiteContents) -> dict[str, Any]:
             if column == "began_at":
                 value = value.strftime("%Y-%m-%d %H:%M") if value is not None else None
             columns[column].append(published(value))
-    return {"columns": dict(columns), "environments": facts}
+    return {"columns": columns, "environments": facts}
 
 
 def of_cases(contents: SiteContents, groups: int) -> dict[str, Any]:
@@ -124,7 +124,11 @@ def of_cases(contents: SiteContents, groups: int) -> dict[str, Any]:
     columns = {name: [published(case[name]) for case in contents.cases] for name in ("case_id", *AXES)}
     groups_of = [tiles.group_of(case["case_id"], groups) for case in contents.cases]
     return {
-        "columns": {name: values for name, values in columns.items() if any(value is not None for value in values)},
+        "columns": {
+            name: values
+            for name, values in columns.items()
+            if name in ("case_id", "name") or any(value is not None for value in values)
+        },
         "group": groups_of,
         "labels": [
             [published(label[name]) for name in ("metric", "phase", "unit", "better")] for label in contents.labels
@@ -132,16 +136,17 @@ def of_cases(contents: SiteContents, groups: int) -> dict[str, Any]:
     }
 
 
-def of_changes(contents: SiteContents) -> list[list[Any]]:
-    """The changes of cases as the page marks them."""
+def of_changes(contents: SiteContents, incidents: "Sequence[Incident]") -> list[list[Any]]:
+    """The changes of cases as the page marks them, with the incident of each."""
     if contents.history is None:
         return []
+    anchors = {one.number: one.anchor for one in incidents}
     places = {run["run_id"]: place for place, run in enumerate(contents.runs)}
     return [
         [
             row["case_id"], shortened(row["config"]), *(published(row[name]) for name in ("metric", "phase")), row["kind"],
             row["verdict"], places.get(row["since_run_id"]), places.get(row["until_run_id"]), row["before"], row["after"],
-            change_text(row), _note(row["note"]), row["incident"], row["lasts"],
+            change_text(row), _note(row["note"]), anchors[row["incident"]], row["lasts"],
         ]
         for row in contents.history.rows
         if row["name"] is not None
@@ -163,7 +168,7 @@ def _note(note: str | None) -> str | None:
 class Incident:
     """An incident as the front page, the feed and the summary tell it."""
 
-    number: int
+    number: int  # its rank, which the next night may change
     key: str  # what it is called from night to night
     title: str
     verdict: str | None
@@ -180,6 +185,11 @@ class Incident:
     since_run: str
     moved: int  # how many cases
     cases: Sequence[tuple[str, str]]  # id and name of a few of them, the most first
+
+    @property
+    def anchor(self) -> str:
+        """The place of the page that stands for it from night to night, for links from elsewhere."""
+        return f"incident-{hashlib.sha256(self.key.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
 
 def incidents(contents: SiteContents) -> list[Incident]:
@@ -225,8 +235,22 @@ def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...],
         good_run=row["good_run_id"],
         since_run=row["since_run_id"],
         moved=len(named := [one for one in moved if one["name"] is not None]),
-        cases=[(one["case_id"], shortened(one["name"])) for one in named[:NAMED]],
+        cases=_names(named[:NAMED]),
     )
+
+
+def _names(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Id and name of cases, with the backend where two have one name."""
+    counts = Counter(row["name"] for row in rows)
+    return [
+        (
+            row["case_id"],
+            shortened(
+                f"{row['name']} · {row['backend']}" if counts[row["name"]] > 1 and row["backend"] else row["name"]
+            ),
+        )
+        for row in rows
+    ]
 
 
 def _who(row: Row) -> str:

@@ -1,8 +1,8 @@
 """Files of a site for other programs: an Atom feed, a summary as JSON with its schema, badges, Markdown for a pull request."""
 
 import datetime
-import hashlib
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -13,12 +13,25 @@ from ...query.document import markdown_text
 from ...warehouse.console.numbers import counted, share_of
 from ..style.labels import ems, printable
 from .contents import Incident, SiteContents
+from .folder import FRONT_PAGE
 from .private import RUN, published
 
 NAMED = 20  # incidents in Markdown
 ENTRIES = 100  # of the feed
 _NUMBERS = ("speedup", "low", "high", "n", "n_total", "passing", "total", "mean_seconds", "mean_ratio")
-_INCIDENT = ("number", "title", "verdict", "since", "sentence", "evidence", "command", "cost", "good_run", "since_run")
+_INCIDENT = (
+    "number",
+    "anchor",
+    "title",
+    "verdict",
+    "since",
+    "sentence",
+    "evidence",
+    "command",
+    "cost",
+    "good_run",
+    "since_run",
+)
 _GREEN, _RED, _GREY = "#1f7a4d", "#b3440a", "#59636e"
 
 
@@ -63,15 +76,16 @@ def feed(contents: SiteContents, incidents: Sequence[Incident], *, title: str, u
     began = {run["run_id"]: run["began_at"] for run in contents.runs}
     entries = "".join(
         f"<entry><id>{_urn(one.key)}</id><title>{_xml(one.title)}</title><updated>{_instant(began.get(one.since_run))}</updated>"
-        f'<link href="{escape(_page(url))}#incident-{one.number}"/>'
+        f'<link href="{escape(_page(url))}#{one.anchor}"/>'
         f'<content type="text">{_xml(f"{one.sentence}. {one.evidence}. {one.command}")}</content></entry>\n'
         for one in shown
     )
+    own = f'<link rel="self" type="application/atom+xml" href="{escape(_at(url, "feed.xml"))}"/>\n' if url else ""
     newest = next((at for at in reversed([*began.values()]) if at is not None), None)
     return (
         f'<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n<id>{_urn(title)}</id>'
         f"<title>{_xml(title)}: what changed</title><updated>{_instant(newest)}</updated><author><name>bench</name></author>\n"
-        f"{entries}</feed>\n"
+        f'<link rel="alternate" type="text/html" href="{escape(_page(url))}"/>\n{own}{entries}</feed>\n'
     ).encode()
 
 
@@ -83,7 +97,7 @@ def markdown(incidents: Sequence[Incident], said: str, *, judged: bool, title: s
     lines = [f"## {heading}", f"{mark} **{said}**"]
     for one in large[:NAMED]:
         text = f"{markdown_text(one.title)}"
-        linked = f"[{text}](<{_page(url)}#incident-{one.number}>)" if url else text
+        linked = f"[{text}](<{_page(url)}#{one.anchor}>)" if url else text
         lines.append(f"- {(one.verdict or 'changed').lower()}: {linked}; {markdown_text(one.sentence)}")
     if len(large) > NAMED:
         lines.append(f"- and {len(large) - NAMED} more")
@@ -105,11 +119,15 @@ def badge(label: str, value: str, colour: str) -> bytes:
 
 
 def _page(url: str) -> str:
-    return quote(url.rstrip("/") + "/", safe=":/?&=%~") + "index.html" if url else "index.html"
+    return _at(url, FRONT_PAGE)
+
+
+def _at(url: str, name: str) -> str:
+    return quote(url.rstrip("/") + "/", safe=":/?&=%~") + name if url else name
 
 
 def _urn(key: str) -> str:
-    return f"urn:sha256:{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()}"
+    return uuid.uuid5(uuid.NAMESPACE_URL, key.encode("utf-8", "replace").decode()).urn
 
 
 def _xml(text: str) -> str:

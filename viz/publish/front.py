@@ -11,7 +11,7 @@ from ...warehouse.console.numbers import counted, duration, ratio, times
 from ..output.html import json_block
 from ..style.labels import printable
 from . import pictures
-from .contents import Incident, SiteContents
+from .contents import CASES, Incident, SiteContents
 from .private import shortened
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
@@ -45,9 +45,10 @@ def page(
     """
     newest = contents.runs[-1] if contents.runs else None
     day = f", the newest of {newest['began_at']:%Y-%m-%d %H:%M} UTC" if newest and newest["began_at"] else ""
-    held = f"{counted(len(contents.runs), 'run')} of {counted(len(contents.cases), 'case')}{day}."
+    runs = number(counted(len(contents.runs), "run"), paste("SELECT count(*) FROM run_details"))
+    cases = number(counted(len(contents.cases), "case"), paste(f"SELECT count(*) {CASES}"))
     main = f"""<h1>What changed</h1>
-<p class="lead">{escape(held)} {escape(_lead(contents, incidents))}</p>
+<p class="lead">{runs} of {cases}{escape(day)}. {escape(_lead(contents, incidents))}</p>
 <noscript><p>Runs, cases and comparisons are drawn by JavaScript, all of it beside this page.</p></noscript>
 {_incidents(incidents)}
 {_suites(contents)}"""
@@ -122,8 +123,11 @@ def document(
 
 
 def number(text: str, query: str, kind: str = "n") -> str:
-    """A number that carries the command that makes it."""
-    return f'<button type="button" class="{kind}" data-q="{escape(query)}">{safe(text)}</button>'
+    """A number that carries the command that makes it; its doubt stays in one line."""
+    told, bracket, rest = text.partition(" (95 %")
+    doubt, _, more = rest.partition(")")
+    shown = f'{safe(told)} <span class="doubt">(95 %{safe(doubt)})</span>{safe(more)}' if bracket else safe(text)
+    return f'<button type="button" class="{kind}" data-q="{escape(query)}">{shown}</button>'
 
 
 def _lead(contents: SiteContents, incidents: Sequence[Incident]) -> str:
@@ -147,9 +151,7 @@ def _incidents(incidents: Sequence[Incident]) -> str:
     large = [one for one in incidents if not one.is_minor]
     small = [one for one in incidents if one.is_minor]
     parts = []
-    if not large:
-        parts.append('<p class="calm">Nothing flagged.</p>' if not small else "")
-    else:
+    if large:
         order = (
             '<p class="order" role="group" aria-label="Order"><button type="button" data-order="place" aria-pressed="true">newest'
             ' first</button><button type="button" data-order="cost" aria-pressed="false">costliest first</button></p>'
@@ -159,7 +161,8 @@ def _incidents(incidents: Sequence[Incident]) -> str:
     rest = [*large[SHOWN:], *small]
     if rest:
         rows = "".join(
-            f"<tr><td>{safe(one.since)}</td><td>{_verdict(one)}</td><td>{safe(one.title)}</td><td>{safe(one.sentence)}</td>"
+            f'<tr id="{one.anchor}"><td>{safe(one.since)}</td>'
+            f"<td>{_verdict(one)}</td><td>{safe(one.title)}</td><td>{safe(one.sentence)}</td>"
             f"<td>{_copy(one.command)}</td></tr>"
             for one in rest
         )
@@ -181,7 +184,7 @@ def _card(one: Incident, place: int) -> str:
         else ""
     )
     cases = f'<p class="cases">{", ".join(links)}{more}</p>' if links else ""
-    return f"""<li class="incident" id="incident-{one.number}" data-place="{place}" data-cost="{-one.cost:.6g}">
+    return f"""<li class="incident" id="{one.anchor}" data-place="{place}" data-cost="{-one.cost:.6g}">
 <div class="told"><h2>{_verdict(one)} {number(one.title, one.query, "title")}</h2>
 <p>{safe(one.sentence)}</p><p class="soft">{safe(one.evidence)}</p>{cases}
 <p class="again">{seen} {_copy(one.command)}</p></div>
@@ -222,7 +225,9 @@ def _suites(contents: SiteContents) -> str:
         shown = [show(row) for row in rows]
         if any(shown):
             cells = [
-                _cell(heading, number(text, _query(row, selected)) if text else "–", "n")
+                _cell(
+                    heading, number(text, _query(row, selected)) if text else "–", "n mean" if show is _speedup else "n"
+                )
                 for row, text in zip(rows, shown, strict=True)
             ]
             columns.append((heading, "n", cells))
@@ -245,10 +250,9 @@ def _suites(contents: SiteContents) -> str:
 
 
 def _named(heading: str, values: Sequence[str | None]) -> str:
-    """A cell of names: one, or those of a setting that are known."""
-    return _cell(
-        heading, safe(" · ".join(shortened(str(value)) for value in values if value is not None) or "–"), "name"
-    )
+    """A cell of names: one, which stays in its line, or those of a setting that are known."""
+    text = " · ".join(shortened(str(value)) for value in values if value is not None) or "–"
+    return _cell(heading, safe(text), "name" if len(values) == 1 else "")
 
 
 def _cell(heading: str, content: str, kind: str = "") -> str:

@@ -21,8 +21,12 @@
   const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
   const link = (href, text) => el("a", { href }, text);
-  const number = (text, query) =>
-    text === "" ? "" : el("button", { type: "button", class: "n", "data-q": query }, text);
+  // A number hands over the query that made it; its doubt stays in one line.
+  const number = (text, query) => {
+    if (text === "") return "";
+    const [, told, doubt, rest] = /^(.*? )(\(95 %[^)]*\))(.*)$/.exec(text) ?? [null, text, "", ""];
+    return el("button", { type: "button", class: "n", "data-q": query }, told, doubt && el("span", { class: "doubt" }, doubt), rest);
+  };
   const copyable = (command) =>
     el("button", { type: "button", class: "copy", "data-copy": command, title: "Copy" }, el("code", {}, command));
 
@@ -228,6 +232,7 @@
       el("table", { class: "stack", "aria-label": label }, el("thead", {}, el("tr", {}, heads)), body),
       more,
     );
+    globalThis.onbeforeprint = () => node.isConnected && draw(shown.length);
     return { node, update };
   };
   const filterField = (label, value, onchange) =>
@@ -303,12 +308,15 @@
     const found = Object.entries(site.incidents)
       .filter(([, text]) => holds(text.toLowerCase(), wanted))
       .slice(0, 4)
-      .map(([number, text]) => ({ kind: "change", text, to: `#incident-${number}` }));
-    for (let i = 0, count = 0; i < c.count && count < 8; i++)
-      if (holds(c.texts[i], wanted)) {
-        found.push({ kind: "case", text: caseName(c, i), to: `#/case/${c.case_id[i]}` });
-        count++;
-      }
+      .map(([anchor, text]) => ({ kind: "change", text, to: `#${anchor}` }));
+    const places = [];
+    for (let i = 0; i < c.count && places.length < 8; i++) if (holds(c.texts[i], wanted)) places.push(i);
+    const [apart] = apartOf(c, places);
+    for (const place of places) {
+      const others = apart.filter((name) => name !== "name" && c[name][place] !== null && !caseName(c, place).includes(axis(c[name][place])));
+      const text = [caseName(c, place), ...others.map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][place])}`)].join(" · ");
+      found.push({ kind: "case", text, to: `#/case/${c.case_id[place]}` });
+    }
     for (const i of newest(r, wanted, 6))
       found.push({ kind: "run", text: `${runName(r, i)} · ${(r.git_commit[i] ?? r.run_id[i]).slice(0, 12)}`, to: to("run", r.run_id[i]) });
     return found;
@@ -338,7 +346,7 @@
   const drawnCharts = async (of) => {
     const found = (await json(site.figures))[of] ?? [];
     return found.length === 0 ? "" : el("div", { class: "drawn" }, found.map(([file, told, facts, command]) =>
-      el("figure", {}, el("figcaption", {}, el("b", {}, told), el("p", { class: "soft" }, facts)), el("img", { src: file, alt: told }), copyable(command))));
+      el("figure", {}, el("figcaption", {}, el("b", {}, told), el("p", { class: "soft" }, facts)), el("a", { class: "plate", href: file }, el("img", { src: file, alt: told })), copyable(command))));
   };
 
   // ---- the charts of a case
@@ -361,7 +369,7 @@
         room = (most - least) * 0.08 || Math.abs(most) * 0.02 || 1,
         [low, high] = [least - room, most + room];
       const step = (width - LEFT - 16) / Math.max(1, shown.length - 1),
-        x = (i) => LEFT + 8 + (i - from) * step,
+        x = (i) => (shown.length === 1 ? (LEFT + width) / 2 : LEFT + 8 + (i - from) * step),
         y = (value) => TOP + ((high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
       const parts = [];
       const size = SCALES[unit]?.find(([one]) => most >= one)?.[0] ?? 1,
@@ -372,8 +380,8 @@
         parts.push(svg("line", { class: "grid", x1: LEFT, x2: width, y1: y(value), y2: y(value) }));
         parts.push(svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, amount(value, unit)));
       }
-      const ticks = Math.max(2, Math.min(7, Math.floor(width / 150)));
-      for (let k = 0; k < ticks && shown.length > 1; k++) {
+      const ticks = Math.min(shown.length, Math.max(2, Math.min(7, Math.floor(width / 150))));
+      for (let k = 0; k < ticks && ticks > 1; k++) {
         const i = from + Math.round(((shown.length - 1) * k) / (ticks - 1));
         const anchor = k === 0 ? "start" : k === ticks - 1 ? "end" : "middle";
         const day = r.began_at[points[i].run]?.slice(0, 10) ?? r.run_id[points[i].run].slice(0, 8);
@@ -479,7 +487,7 @@
     new ResizeObserver(() => {
       if (box.isConnected && box.firstChild?.getAttribute("width") !== String(box.clientWidth)) draw();
     }).observe(box);
-    return { node: el("div", {}, el("p", { class: "zoom", role: "group", "aria-label": "Runs shown" }, counts.map(last), el("span", { class: "soft" }, " drag to zoom, double-click for all")), box, told), draw };
+    return { node: el("div", {}, el("p", { class: "zoom", role: "group", "aria-label": "Runs shown" }, counts.map(last), points.length > 3 ? el("span", { class: "soft" }, " drag to zoom, double-click for all") : ""), box, told), draw };
   };
   const environmentMark = (r, before, now) => {
     if (before === null) return null;
@@ -558,8 +566,8 @@
         drawn.node,
         own.length
           ? el("ul", { class: "changes" }, own.map((change) =>
-              el("li", {}, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, paste(`FROM change_points WHERE ${equals("case_id", id)} AND ${equals("config", config)} AND ${equals("metric", metric)}`)), change.note ? ` · ${change.note}` : "", " · ", link(`#incident-${change.incident}`, "what happened then"))))
-          : el("p", {}, points.length < 9 ? `${points.length} runs: a change can be told from chance from nine on.` : "No change found in this series."),
+              el("li", {}, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, paste(`FROM change_points WHERE ${equals("case_id", id)} AND ${equals("config", config)} AND ${equals("metric", metric)}`)), change.note ? ` · ${change.note}` : "", " · ", link(`#${change.incident}`, "what happened then"))))
+          : el("p", {}, points.length < 9 ? `${points.length} ${points.length === 1 ? "run" : "runs"}: a change can be told from chance from nine on.` : "No change found in this series."),
         neighbours.length ? el("p", {}, "Moved with it: ", neighbours.slice(0, 12).flatMap((row, i) => [i ? ", " : "", link(`#/case/${row[0]}`, named(c, row[0], place))]), neighbours.length > 12 ? `, and ${neighbours.length - 12} more` : "") : "",
         el("p", { class: "again" }, copyable(`bench history ${options.join(" ")}`)),
       ];
@@ -590,7 +598,7 @@
       found.update();
       return [
         el("h1", {}, runName(r, run)),
-        el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), query(name)), ` ${name}`])),
+        el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), query(name)), ` ${r[name][run] === 1 ? name.replace(/s$/, "") : name}`])),
         previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
         failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`, one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
         r.rejected[run] ? el("p", {}, `${r.rejected[run].toLocaleString("en")} ${r.rejected[run] === 1 ? "record" : "records"} could not be read: `, copyable(paste(`FROM rejected_records WHERE ${equals("run_id", id)}`))) : "",
@@ -610,6 +618,7 @@
         history.replaceState(null, "", to("compare", base, candidate));
       }
       const r = await runs();
+      if (!r.count) return [el("h1", {}, "Compare"), el("p", {}, "Nothing is recorded yet.")];
       const chosen = [base, candidate].map((id) => r.places.get(id));
       const pick = (side) => {
         const input = el("input", { type: "search", role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `pick-${side}`, autocomplete: "off", spellcheck: "false", id: `side-${side}`,
@@ -631,6 +640,7 @@
       const pair = site.pairs[`${base}|${candidate}`];
       const { rows, said, also, known } = pair ? await judgedRows(c, pair) : await bareRows(r, c, ...chosen);
       const command = `bench compare ${quoted(base)} ${quoted(candidate)}`;
+      if (!rows.length) return [...head, el("p", {}, "Neither run has a value that comparisons judge."), el("p", { class: "again" }, copyable(command))];
       const sides = new Set(chosen.map((run) => r.config[run]));
       const since = pair ? r.config.filter((config) => sides.has(config)).length - known : 0;
       const query = (row) => paste(`SELECT base_value, candidate_value, ratio, low, high, verdict, reason FROM comparisons([${literal(base)}], [${literal(candidate)}]) WHERE ${equals("case_id", row.id)}` + (row.metric ? ` AND ${equals("metric", row.rawMetric)}` : ""));
@@ -651,7 +661,7 @@
         { name: "metric", cell: (row) => row.metric, value: (row) => row.metric },
         { name: "base", numeric: true, cell: (row) => number(row.base, query(row)), value: (row) => row.sizes[1] },
         { name: "candidate", numeric: true, cell: (row) => number(row.candidate, query(row)), value: (row) => row.sizes[2] },
-        { name: "difference", numeric: true, kind: () => "spare", cell: (row) => row.difference, value: (row) => row.sizes[2] - row.sizes[1] },
+        { name: "difference", numeric: true, kind: () => "spare", cell: (row) => number(row.difference, query(row)), value: (row) => row.sizes[2] - row.sizes[1] },
         { name: "change", numeric: true, kind: () => "change", cell: (row) => number(row.change, query(row)), value: (row) => row.sizes[0] },
         ...(pair ? [{ name: "verdict", cell: (row) => el("div", {}, verdict(row.verdict), el("p", { class: "soft" }, row.why)), value: (row) => row.verdict, kind: () => "why" }] : []),
       ];
@@ -676,9 +686,9 @@
       update();
       return [
         ...head,
-        el("p", { class: pair ? "finding" : "lead bare" }, said),
+        el("p", { class: pair ? "finding" : "lead bare" }, pair ? number(said, command) : said),
         since > 0 ? el("p", { class: "soft" }, `Judged ${since} ${since === 1 ? "run" : "runs"} ago, with the ${known.toLocaleString("en")} runs known then; the command below judges with all.`) : "",
-        also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, line)))) : "",
+        also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, number(line, command))))) : "",
         el("p", { class: "again" }, copyable(command)),
         await drawnCharts(`${base}|${candidate}`),
         el("div", { class: "tools" }, chips, field, count),
@@ -690,6 +700,7 @@
     async runs(_, state) {
       const r = await runs();
       document.title = "Runs";
+      if (!r.count) return [el("h1", {}, "Runs"), el("p", {}, "Nothing is recorded yet.")];
       const rows = Array.from({ length: r.count }, (_, i) => r.count - 1 - i);
       const query = (run, column) => paste(`SELECT ${column} FROM run_details WHERE ${equals("run_id", r.run_id[run])}`);
       const found = table([
@@ -710,6 +721,7 @@
     async cases(_, state) {
       const c = await cases();
       document.title = "Cases";
+      if (!c.count) return [el("h1", {}, "Cases"), el("p", {}, "Nothing is recorded yet.")];
       const all = Array.from({ length: c.count }, (_, i) => i).sort(inOrder(c));
       const [apart, shared] = apartOf(c, all);
       const shownAxes = ["name", ...apart.filter((name) => name !== "name")];
@@ -813,10 +825,11 @@
   const show = async () => {
     const mine = ++turn,
       hash = location.hash,
-      incident = /^#incident-\d+$/.test(hash);
+      incident = /^#incident-\w+$/.test(hash);
     const { parts, state } = read();
     const page = incident ? undefined : pages[parts[0]];
     const [front, view] = [$("front"), $("view")];
+    const focused = view.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     let after;
     if (page) {
       let content;
@@ -834,8 +847,15 @@
     after?.();
     for (const one of document.querySelectorAll("nav a"))
       one.getAttribute("href") === (page ? `${site.home}#/${parts[0]}` : site.front) ? one.setAttribute("aria-current", "page") : one.removeAttribute("aria-current");
-    if (incident) $(hash.slice(1))?.scrollIntoView();
-    else if (hash !== shown) scrollTo(0, 0);
+    if (incident) {
+      const target = $(hash.slice(1));
+      target?.closest("details")?.setAttribute("open", "");
+      target?.scrollIntoView();
+    }
+    else if (hash.split("?")[0] !== shown.split("?")[0]) {
+      scrollTo(0, 0);
+      $("main").focus({ preventScroll: true }); // what had the focus may be gone
+    } else if (focused) [...view.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === focused)?.focus();
     shown = location.hash;
     document.documentElement.dataset.drawn = shown;
   };
@@ -879,6 +899,10 @@
     asked = null;
   };
   document.addEventListener("click", (event) => {
+    if (event.target.matches?.(".skip")) {
+      event.preventDefault(); // its address is not that of a page
+      return $("main").focus();
+    }
     const button = event.target.closest?.("button");
     if (button?.dataset.q) explain(button);
     else if (button?.dataset.copy) copy(button.dataset.copy);

@@ -74,11 +74,11 @@ def publish(
             for kind, value in (
                 ("runs", contents.of_runs(found)),
                 ("cases", contents.of_cases(found, divided.groups)),
-                ("changes", contents.of_changes(found)),
+                ("changes", contents.of_changes(found, incidents)),
                 ("figures", pictures),
             )
         },
-        "incidents": {one.number: one.title for one in incidents},
+        "incidents": {one.anchor: one.title for one in incidents},
     }
     style, code = (_asset(folder, name) for name in (STYLE, SCRIPT))
     for name, content in feeds.files(found, incidents, title=title, url=url):

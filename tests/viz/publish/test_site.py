@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from ...builders import Builder, case, metric, outcome, run
 from ...exhaustive import sampled
 from ..stores import HOSTILE
 from .sites import DAY_US, contents, data, nights, publish
+
+SITE = "https://team.example/bench"
 
 
 def names(folder: Path) -> set[str]:
@@ -210,8 +213,9 @@ def test_a_store_of_few_runs_is_a_site(tmp_path: Path, count: int) -> None:
     """Of none, of one, and of too few to judge."""
     publish(Builder().add(*nights(count)), tmp_path)
 
-    page = (tmp_path / "index.html").read_text()
+    page = re.sub("<[^>]*>", "", (tmp_path / "index.html").read_text())
     assert f"{count} run{'' if count == 1 else 's'} of" in page
+    assert {"run_id", "host"} <= data(tmp_path, "runs")[0]["columns"].keys()
 
 
 def test_runs_without_a_time_or_a_value_are_a_site(tmp_path: Path) -> None:
@@ -261,20 +265,24 @@ def test_the_summary_is_as_its_schema_says(tmp_path: Path, count: int) -> None:
 
 @pytest.mark.exhaustive
 def test_feed_and_badges_are_xml_of_hostile_names(tmp_path: Path) -> None:
-    """Each parses; an entry of the feed keeps its id though later nights renumber the incidents."""
-    ids = []
+    """Each parses; an entry of the feed keeps its id and its address though later nights renumber the incidents."""
+    ids, addresses = [], []
     for count in (20, 30):
         warehouse = Builder().add(*nights(count, HOSTILE, slower_from=10))
-        site.publish(warehouse, tmp_path, title=HOSTILE[0], url="https://team.example/bench")
+        site.publish(warehouse, tmp_path, title=HOSTILE[0], url=SITE)
         feed = ElementTree.parse(tmp_path / "feed.xml").getroot()
         ids.append([each.text for each in feed.iter("{http://www.w3.org/2005/Atom}id")])
-        links = [each.get("href", "") for each in feed.iter("{http://www.w3.org/2005/Atom}link")]
-        assert links and all(link.startswith("https://team.example/bench/index.html#incident-") for link in links)
+        own = {each.get("rel"): each.get("href") for each in feed.findall("{http://www.w3.org/2005/Atom}link")}
+        assert own == {"alternate": f"{SITE}/index.html", "self": f"{SITE}/feed.xml"}
+        addresses.append([each.get("href", "") for each in feed.findall("*/{http://www.w3.org/2005/Atom}link")])
         for name in ("badge.svg", "badge-passing.svg"):
             ElementTree.parse(tmp_path / name)
 
-    assert ids[0] == ids[1]
-    assert "](<https://team.example/bench/index.html#incident-1>)" in (tmp_path / "summary.md").read_text()
+    assert (ids[0], addresses[0]) == (ids[1], addresses[1])
+    assert all(each.startswith("urn:uuid:") for each in ids[0])
+    page, (address,) = (tmp_path / "index.html").read_text(), addresses[0]
+    assert f'id="{address.removeprefix(f"{SITE}/index.html#")}"' in page
+    assert f"](<{address}>)" in (tmp_path / "summary.md").read_text()
 
 
 def test_what_would_be_published_is_said_without_a_site(tmp_path: Path) -> None:

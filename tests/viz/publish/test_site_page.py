@@ -237,6 +237,39 @@ def test_searching_finds_cases_runs_and_changes(browser: Page, folder: Path) -> 
     assert browser.ask("location.hash").startswith("#/case/")
 
 
+def test_keys_alone_reach_a_page_and_leave_it(browser: Page, folder: Path) -> None:
+    """The focus is on the page that was chosen, the link past the navigation stays on it, and a choice keeps its field."""
+    focus = "(e => e.getAttribute('aria-label') ?? e.tagName)(document.activeElement)"
+    browser.open(folder / "index.html")
+    go(browser, "#/runs")
+    assert browser.ask(focus) == "MAIN"
+    browser.ask("document.querySelector('.skip').focus(); document.querySelector('.skip').click()")
+    assert (browser.ask(focus), browser.ask("location.hash")) == ("MAIN", "#/runs")
+    browser.ask("document.querySelector('#view input').focus()")
+    go(browser, "#/runs?q=night")
+    assert browser.ask(focus) == "filter runs"
+
+
+def test_the_address_of_a_folded_change_opens_it(browser: Page, tmp_path: Path) -> None:
+    """Those that are over since stand in a closed table; a link to one opens that."""
+    publish(Builder().add(*nights(30, ("bert",), slower_from=20)), tmp_path)
+    browser.open(tmp_path / "index.html")
+    anchor = browser.ask("document.querySelector('details.rest tr[id]').id")
+    assert not browser.ask("document.querySelector('details.rest').open")
+    browser.ask(f"location.hash = '#{anchor}'")
+    assert browser.ask("new Promise(done => setTimeout(() => done(document.querySelector('details.rest').open), 300))")
+
+
+def test_an_empty_store_has_pages(browser: Page, tmp_path: Path) -> None:
+    """Each says that nothing is recorded."""
+    publish(Builder(), tmp_path)
+    browser.open(tmp_path / "index.html")
+    for address in ("#/runs", "#/cases", "#/compare"):
+        go(browser, address)
+        assert "Nothing is recorded yet." in browser.ask("document.getElementById('view').textContent"), address
+    assert browser.errors == []
+
+
 @pytest.mark.exhaustive
 def test_it_fits_a_phone_and_reads_in_the_dark(browser: Page, folder: Path) -> None:
     """No page is wider than the window; ink stands out from paper."""
