@@ -41,6 +41,10 @@ CALLS_OF_RESULTS = (
 )
 
 
+NO_SHELL = "leave it out, no shell is used; --shell uses one"
+EXPORTED = "bench export latest --as {}, afterwards"
+
+
 def _exit_codes(ctx: click.Context, param: click.Parameter, text: str | None) -> frozenset[int] | None:
     """The exit codes that do not count as failures; None for all."""
     if text == "all":
@@ -55,7 +59,36 @@ def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
     return [parameter_of(text) for text in texts]
 
 
-@click.command("command", cls=CommandOfWords)
+# Options of hyperfine, and what asks for the same here.
+HYPERFINE = {
+    "L": "--parameter NAME=1,10,100",
+    "N": NO_SHELL,
+    "P": "--parameter NAME=1..10",
+    "S": NO_SHELL,
+    "command-name": "--name",
+    "export-csv": EXPORTED.format("csv -o FILE.csv"),
+    "export-json": EXPORTED.format("hyperfine -o FILE.json"),
+    "export-markdown": "--format markdown",
+    "i": "--ignore-exit-codes all",
+    "ignore-failure": "--ignore-exit-codes all",
+    "m": "--precision and --budget, or --repeat",
+    "M": "--precision and --budget, or --repeat",
+    "max-runs": "--precision and --budget, or --repeat",
+    "min-runs": "--precision and --budget, or --repeat",
+    "n": "--name",
+    "p": "--prepare",
+    "parameter-list": "--parameter NAME=1,10,100",
+    "parameter-scan": "--parameter NAME=1..10",
+    "parameter-step-size": "--parameter NAME=1..10..3",
+    "r": "--repeat",
+    "reference": "the first command, with which the others are compared",
+    "runs": "--repeat",
+    "s": "--setup",
+    "w": "--warmup",
+}
+
+
+@click.command("command", cls=CommandOfWords, elsewhere=HYPERFINE)
 @click.argument("commands", nargs=-1, metavar="'CMD…' … | -- CMD ARG…")
 @click.option("--name", "names", multiple=True, help="What to call the command; once for each, in their order.")
 @click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUES", callback=_parameters,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from ...warehouse.console.options import LongCommand
 from ...warehouse.errors import BenchError, Exit
 from ...warehouse.store import Store
 from ..engine.workload import AUTO, Workload
@@ -14,7 +15,7 @@ from ..options import talk
 from ..pytorch import torchrun
 from ..recorded_options import recorded_options
 from ..revisions.options import sides_of
-from .old_options import ModelsCommand
+from .old_options import TODAY
 from .options import axis_options, command_for, selection_options, setting_options
 from .planning import plan_request
 
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
     from .resume import KnownOutcomes
 
 CASE_COLUMNS = ("suite", "model", "mode", "device", "dtype", "batch", "length", "parameters", "backend", "left_out")
+USUAL = (
+    "suites", "models", "backends", "modes", "batch_sizes", "dtypes", "devices", "precision", "budget_s", "repeat", "quick",
+    "timeout_s", "threads", "memory", "config", "tags", "revisions", "resume", "print_only", "fmt", "store",
+)  # fmt: skip
 
 
-@click.command("models", cls=ModelsCommand)
+@click.command("models", cls=LongCommand, usual=USUAL, elsewhere=TODAY)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(exists=True, dir_okay=False))
 @axis_options
 @setting_options

@@ -1,9 +1,5 @@
 """Options of PyTorch's benchmarks/dynamo and of its runner: each is answered with what asks for the same here."""
 
-import click
-
-from ...warehouse.console.options import LongCommand
-
 ALWAYS = "leave it out, it is always so"
 TODAY = {
     "accuracy": f"{ALWAYS}: accuracy is judged in every run; --batch-sizes accuracy takes that benchmark's sizes",
@@ -73,22 +69,3 @@ TODAY = {
     "warm-start-latency": "--warm-start",
     "xla": "--backends xla",
 }
-
-
-class ModelsCommand(LongCommand):
-    """A command that knows what its predecessors called its options."""
-
-    usual = (
-        "suites", "models", "backends", "modes", "batch_sizes", "dtypes", "devices", "precision", "budget_s", "repeat", "quick",
-        "timeout_s", "threads", "memory", "config", "tags", "revisions", "resume", "print_only", "fmt", "store",
-    )  # fmt: skip
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Answer an option of theirs with today's."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name.lstrip("-").replace("_", "-")
-            if name not in TODAY:
-                raise
-            raise click.UsageError(f"No such option: {error.option_name}. Here it is: {TODAY[name]}", ctx) from None

@@ -4,7 +4,7 @@ import itertools
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -151,11 +151,12 @@ class Moment(click.DateTime):
 
 
 class PlainCommand(click.Command):
-    """A command that takes `--errors`, as all do."""
+    """A command that takes `--errors`, as all do, and knows what `elsewhere` calls its options: each with what it is here."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, elsewhere: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.append(errors_option())
+        self.elsewhere = elsewhere or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take `--errors` into account even where the rest is wrong; `--config` and `--configs` are one."""
@@ -164,6 +165,8 @@ class PlainCommand(click.Command):
         try:
             return super().parse_args(ctx, [*args])
         except click.NoSuchOption as error:
+            if here := self.elsewhere.get(error.option_name.lstrip("-").replace("_", "-")):
+                raise click.UsageError(f"No such option: {error.option_name}. Here it is: {here}", ctx) from None
             if error.option_name.rstrip("s") not in ("--config", "--run") or not _takes_runs(self.params):
                 raise
             words = " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)[1:]])
@@ -199,9 +202,11 @@ class Command(PlainCommand):
 
 
 class LongCommand(Command):
-    """A command of many options: `--help` shows those that people use, `--help-all` every one."""
+    """A command of many options: `--help` shows the usual ones (names of parameters), `--help-all` every one."""
 
-    usual: Collection[str] = ()  # names of their parameters
+    def __init__(self, *args: Any, usual: Collection[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.usual = usual
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read `--help-all` as `--help`."""

@@ -6,53 +6,57 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
+from bench.measure.commands.command import command as commands
 from bench.measure.engine.worker import COLD
 from bench.measure.models import planning
-from bench.measure.models.command import command
-from bench.measure.models.old_options import TODAY
+from bench.measure.models.command import command as models
 from bench.measure.pytorch import registry
 from bench.measure.pytorch.settings import Knobs, check_validation
 from bench.measure.suites.registry import known
 from bench.warehouse import environment, old_names
+from bench.warehouse.console.options import PlainCommand
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.recorder import run
 from click.testing import CliRunner
 
 from ...builders import stored
 
-OWN = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-
 
 @pytest.mark.parametrize(
-    ("option", "answer"),
+    ("what", "option", "answer"),
     [
-        ("--training", "--modes training"),
-        ("--batch_size=8", "--batch-sizes"),
-        ("--cold-start-latency", "every worker begins with an empty compile cache"),
-        ("--skip-fp64-check", "--cosine"),
-        ("--use_warm_peak_memory", "memory is that of warm steps"),
+        ("models", "--training", "--modes training"),
+        ("models", "--batch_size=8", "--batch-sizes"),
+        ("models", "--cold-start-latency", "every worker begins with an empty compile cache"),
+        ("models", "--skip-fp64-check", "--cosine"),
+        ("models", "--use_warm_peak_memory", "memory is that of warm steps"),
+        ("command", "--runs=10", "--repeat"),
+        ("command", "-N", "no shell is used"),
+        ("command", "--export-json=a.json", "bench export latest --as hyperfine -o FILE.json"),
     ],
 )
-def test_an_old_option_is_answered_with_todays(option: str, answer: str) -> None:
+def test_an_option_of_another_tool_is_answered_with_ours(what: str, option: str, answer: str) -> None:
     """As a usage error, whatever it was given."""
-    done = CliRunner().invoke(cli, ["measure", "models", option])
+    done = CliRunner().invoke(cli, ["measure", what, option])
 
     assert done.exit_code == 2
     assert f"No such option: {option.partition('=')[0]}. Here it is: " in done.output
     assert answer in done.output
 
 
-def test_every_answer_is_an_option_and_no_old_name_is_one() -> None:
+@pytest.mark.parametrize("command", [models, commands])
+def test_every_answer_is_an_option_and_no_name_of_another_tool_is_one(command: PlainCommand) -> None:
     """A named option exists; an existing option needs no answer."""
+    own = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     named = {
         word.strip(",:;")
-        for text in TODAY.values()
+        for text in command.elsewhere.values()
         for word in text.split()
         if word.startswith("--") and "export" not in text
     }
 
-    assert named <= OWN
-    assert not {f"--{name}" for name in TODAY} & OWN
+    assert command.elsewhere and named <= own
+    assert not {f"{'-' if len(name) == 1 else '--'}{name}" for name in command.elsewhere} & own
 
 
 def test_an_unknown_option_is_answered_by_the_nearest() -> None:
