@@ -3,7 +3,9 @@
 import contextlib
 import json
 import math
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ Row = dict[str, Any]
 FORMATS = ("torch-trace", "nsight-systems")
 HEADINGS = ("kind", "operator or kernel", "base", "candidate", "difference", "calls")
 _SOURCES = "SELECT run_id, source FROM runs WHERE list_contains(?::VARCHAR[], run_id)"
+_SPILL = "bench-spill-"
 _PARTS = "FROM trace_part_sides(?, ?)"
 _REJECTED = "SELECT run_id, count(*) FROM rejects WHERE list_contains(?::VARCHAR[], run_id) GROUP BY run_id"
 _GPUS = (
@@ -56,18 +59,16 @@ def trace_rows(warehouse: "Warehouse", sides: tuple[Side, Side]) -> list[Row]:
 @contextlib.contextmanager
 def bounded(warehouse: "Warehouse") -> Iterator[None]:
     """A context in which a query takes no more memory than a limit; beyond it, it takes the disk."""
-    before = warehouse.rows("SELECT current_setting('memory_limit'), current_setting('temp_directory')")[0]
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        _set_memory(warehouse, MEMORY_LIMIT, folder)
-        try:
-            yield
-        finally:
-            _set_memory(warehouse, *before)
-
-
-def _set_memory(warehouse: "Warehouse", limit: str, folder: str) -> None:
-    for name, value in (("memory_limit", limit), ("temp_directory", folder)):
-        warehouse.connection.execute(f"SET {name} = {literal(value)}")
+    ((before, spills_to),) = warehouse.rows("SELECT current_setting('memory_limit'), current_setting('temp_directory')")
+    if _SPILL not in spills_to:  # once used, it cannot be another
+        folder = tempfile.mkdtemp(prefix=_SPILL)
+        weakref.finalize(warehouse, shutil.rmtree, folder, ignore_errors=True)
+        warehouse.connection.execute(f"SET temp_directory = {literal(folder)}")
+    warehouse.connection.execute(f"SET memory_limit = {literal(MEMORY_LIMIT)}")
+    try:
+        yield
+    finally:
+        warehouse.connection.execute(f"SET memory_limit = {literal(before)}")
 
 
 def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everything: bool) -> Reply[list[Row]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
+from bench.query.why import traces
 from bench.query.why.parts import LONGEST_NAME, readable
 from click.testing import CliRunner
 from hypothesis import given
@@ -184,3 +185,18 @@ def test_names_of_kernels_are_short_for_people() -> None:
     """Without the usual namespaces."""
     assert readable("void at::native::(anonymous namespace)::sum<4>(float)") == "sum<4>"
     assert len(readable(1000 * "x")) == LONGEST_NAME
+
+
+def test_a_question_about_many_spans_takes_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory is limited while it lasts, and the next one has the limit, too, though the first has spilled."""
+    monkeypatch.setattr(traces, "MEMORY_LIMIT", "16MB")
+    warehouse = Builder()
+    limit = "SELECT current_setting('memory_limit')"
+    for _ in range(2):
+        with traces.bounded(warehouse):  # type: ignore[arg-type]  # of a warehouse it has what is needed
+            assert warehouse.rows(
+                "SELECT max(n) FROM (SELECT range AS n, row_number() OVER (ORDER BY hash(range)) FROM range(600_000))"
+            )
+            assert warehouse.rows(limit) == [("15.2 MiB",)]
+
+    assert warehouse.rows(limit) != [("15.2 MiB",)]
