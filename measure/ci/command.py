@@ -1,6 +1,7 @@
 """`bench ci`: whether the change that is checked out made anything worse, judged on the machine of this job."""
 
 import itertools
+import math
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -10,6 +11,7 @@ import click
 
 from ...query.command_services import command_services
 from ...query.comparison.command import compare
+from ...sql.rules import FDR
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.options import Values, floor_option, store_option
 from ...warehouse.errors import BenchError, Exit, UnknownName
@@ -87,13 +89,13 @@ def command(
     with alone(lock), checked_out(commits, prepare, talk) as trees:
         sides = [GateSide(title, name, trees[title]) for title, name in zip(commits, names, strict=True)]
         done = 0
-        while not done or (done < most and _is_open(names, floor, store)):
+        while not done or (done < most and _is_open(names, floor, look_fdr(done, rounds, most), store)):
             if done:
                 talk(f"{counted(done, 'round')} settle no time; up to {most} are measured")
             more = range(done, min(done + rounds, most))
             turns.run(sides[0], sides[1], more)
             done = more.stop
-    return _judge(names, done, floor, fail_on, comment, store)
+    return _judge(names, done, floor, look_fdr(done, rounds, most), fail_on, comment, store)
 
 
 def _checked(words: Sequence[str], results: Sequence[str]) -> Sequence[str]:
@@ -171,7 +173,16 @@ def _names(store: Store, names: Sequence[str]) -> Sequence[str]:
     return next(each for each in jobs if known.isdisjoint(each))
 
 
-def _is_open(sides: Sequence[str], floor: float | None, store: Store) -> bool:
+def look_fdr(done: int, rounds: int, most: int) -> float:
+    """The share of false alarms that a look after so many rounds accepts.
+
+    Noise has a chance at each look: after the first one all the others together have the chance of one more, so that equal sides
+    are called worse by no more than FDR of the jobs.
+    """
+    return FDR if done <= rounds else FDR / math.ceil(most / rounds)
+
+
+def _is_open(sides: Sequence[str], floor: float | None, fdr: float, store: Store) -> bool:
     """Return whether what was measured so far settles no time."""
     from ...query.comparison.compare import compare as compare_sides
     from ...query.comparison.compare import exit_code, leaves_times_open
@@ -182,13 +193,13 @@ def _is_open(sides: Sequence[str], floor: float | None, store: Store) -> bool:
     with Warehouse.open(store) as warehouse:
         base, head = find_sides(warehouse, *sides, all_runs=True, notify=lambda sentence: None)  # the verdict says it
         where = {"metric": asked_metrics(warehouse, ())}
-        found = compare_sides(warehouse, base, head, floor=floor, where=where)
+        found = compare_sides(warehouse, base, head, floor=floor, fdr=fdr, where=where)
         return exit_code(found) == Exit.TOO_LITTLE and leaves_times_open(found)
 
 
 def _judge(
-    sides: Sequence[str], rounds: int, floor: float | None, fail_on: str, comment: Path | None, store: Store
-) -> int:
+    sides: Sequence[str], rounds: int, floor: float | None, fdr: float, fail_on: str, comment: Path | None, store: Store,
+) -> int:  # fmt: skip
     """Compare, on stdout and in the file for the comment."""
     context = click.get_current_context()
     asked = {
@@ -196,6 +207,7 @@ def _judge(
         "candidate": sides[1],
         "all_runs": True,
         "floor": floor,
+        "fdr": fdr,
         "fail_on": fail_on,
         "store": store,
     }

@@ -330,20 +330,22 @@ def judge(
     rule: RegressionRule = RULE,
     *,
     is_history: bool = True,
+    is_session: bool = True,
     processes: float | None = None,
     counted: int = 3,
+    sampling: float = 0.0,
 ) -> Judgement:
     """The macro `_case_verdicts` once more, for one metric; a test holds the two together.
-
-    The candidate runs are of one half day, and the base is of other days.
 
     Args:
         base: Medians, runs × series, the oldest first.
         candidate: Medians of the judged runs, runs × series; NaN where one did not measure a series.
         rule: Its parameters.
         is_history: Whether the base is the runs before the candidate, of which the last may be as it is.
+        is_session: Whether the candidate runs are of one half day, and the base is of other days.
         processes: Half of the 95 % interval that several processes of each of two runs tell; None: nobody counted any.
         counted: How many these are.
+        sampling: Variance of the logarithm of a run's median as its processes tell it, where runs tell the noise.
     """
     base, candidate = np.log(base), np.log(candidate)
     series, n, m = base.shape[1], len(base), (~np.isnan(candidate)).sum(axis=0)
@@ -369,16 +371,16 @@ def judge(
         share = repeats / variance / (1 - 2 / (9 * (m - 1))) ** 3
     known = share[m > 1]
     correlation = max(0.0, 1 - min(1.0, float(np.median(known)))) if len(known) >= 20 else 1.0
-    correlations = np.where(m > 1, correlation, 0)
+    correlations = np.where((m > 1) & is_session, correlation, 0)
     error = np.sqrt(
-        variance
+        np.maximum(variance, sampling)
         * (_of_median(n) + correlations + (1 - correlations) * _of_median(m) + (_of_median(series) if many else 0))
     )
     if many:
         error = error * max(1, np.median(1.4826 * np.abs(effect - shift) / error / (1 + 0.4 / degrees)))
     least, most = np.nanmin(candidate, axis=0) - level, np.nanmax(candidate, axis=0) - level
     nearest = np.where(least > shift, least - shift, np.where(most < shift, most - shift, 0))
-    change = np.where((m < 2) | (most - least <= 3 * np.sqrt(2 * variance)), effect - shift, nearest)
+    change = np.where((m < 2) | (not is_session) | (most - least <= 3 * np.sqrt(2 * variance)), effect - shift, nearest)
     degrees = np.maximum(degrees, 1)
     p = 2 * stats.t.sf(np.abs(change) / error, degrees)
     reach = stats.t.ppf(0.975, degrees) * error

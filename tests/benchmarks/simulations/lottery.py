@@ -6,26 +6,36 @@ Nights are judged one by one, by those before (`bench regressions`), or by the m
 machine noise alone may call what the false discovery rate allows, of a night 5 %: the one row of the 684 where the model is known
 is 3.3 % against nine nights of the same class, at q = 0.02. What the machine does would be far beyond 10 %. In the other stores one
 case of twelve becomes 25 % slower in the last night, on a processor that was drawn before.
+
+The gate measures on while no time is settled, and so looks several times: jobs of equal sides, as one look after the first rounds judges
+them, and as all looks do. What is lost: runs of five processes at two speeds, whose medians are at one or the other.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from bench.measure.ci.command import MORE_ROUNDS, look_fdr
 from bench.query.comparison import compare
 from bench.query.comparison.sides import Side
 from bench.query.regression import regressions
+from bench.query.regression.regressions import RegressionRule
+from bench.sql.rules import FLOOR
 from bench.warehouse.errors import Exit
 from bench.warehouse.events import Environment, Event, Instant, Json
 
 from ...builders import Builder, case, outcome, run, timing
 from ..figures import Figures
+from .alarms import Array, judge
 
 NIGHTS, CASES, STORES, DAY = 20, 12, 3, 86_400_000_000
 ROUNDS = 5  # of `bench ci`
 APART, NOISE, STEP = 1.6, 0.01, 1.25
 LARGE = 1.1  # a change that noise does not make
+JOBS, MOST = 400, MORE_ROUNDS * ROUNDS  # of `bench ci` that looks until a time is settled
+SPEEDS_APART, FASTER_SHARE, PROCESSES = 0.15, 0.6, 5
 QUIET = 5.0  # % of nights that may fail by chance: that of --fdr
 KNOWN = ("the model", "cores and caches", "nothing")  # of the processors
 CHANGED = ("SLOWER", "WORSE", "FASTER", "BETTER", "REMOVED", "BROKEN")
@@ -36,6 +46,7 @@ Row = Mapping[str, Any]
 def measure(figures: Figures) -> None:
     """False rows and nights where nothing changed, and steps found where the processor is known."""
     _gate(figures)
+    _looks(figures)
     for known in KNOWN:
         nights: list[Sequence[Row]] = []
         for seed in range(STORES):
@@ -80,6 +91,58 @@ def _gate(figures: Figures) -> None:
         )
         missed = sum(compare.exit_code(compare.compare(warehouse, *sides)) != Exit.FAILED for sides in slower)
     figures.add(f"bench ci, +25 % of one case: of {NIGHTS} nights missed", missed, "count", most=0)
+
+
+def _looks(figures: Figures) -> None:
+    """Jobs of equal sides of which a case is called worse."""
+    for world in ("mixed noise", "noise of 10 %", "bad minutes", "heavy tails", "two speeds"):
+        for cases in (1, CASES):
+            rng = np.random.default_rng(1)
+            jobs = np.array([_job(_sides(rng, world, cases), world == "two speeds") for _ in range(JOBS)])
+            first, last = 100 * jobs.mean(axis=0)
+            figures.add(
+                f"bench ci, {world}, {cases} cases: of {JOBS} jobs called worse", float(last), "%", reference=float(first),
+                against="one look", most=None if world == "two speeds" else QUIET,
+            )  # fmt: skip
+
+
+def _job(sides: tuple[Array, Array], is_of_processes: bool) -> tuple[bool, bool]:
+    """Whether anything is called worse at the first look, and when the job ends."""
+    sampling = (SPEEDS_APART**2 * FASTER_SHARE * (1 - FASTER_SHARE) + NOISE**2) / PROCESSES if is_of_processes else 0.0
+    looks = list[bool]()
+    for done in range(ROUNDS, MOST + 1, ROUNDS):
+        base, head = (np.exp(side[:done]) for side in sides)
+        rule = RegressionRule(fdr=look_fdr(done, ROUNDS, MOST))
+        found = judge(base, head, rule, is_history=False, is_session=False, sampling=sampling)
+        looks.append(bool((found.called & (found.change > 0)).any()))
+        if (found.called | found.likely | (np.maximum(-found.low, found.high) <= math.log1p(FLOOR))).any():
+            break
+    return looks[0], looks[-1]
+
+
+def _sides(rng: np.random.Generator, world: str, cases: int) -> tuple[Array, Array]:
+    """Logarithms of the runs of two equal sides, measured in turns."""
+    turns = np.arange(2 * MOST)
+    noise = rng.normal(size=(len(turns), cases))
+    match world:
+        case "mixed noise":
+            runs = np.exp(rng.uniform(np.log(0.003), np.log(0.05), cases)) * noise
+        case "bad minutes":  # of three turns on average, a quarter of all
+            slower, level = np.zeros(len(turns)), 0.0
+            for turn in turns:
+                if rng.random() < (1 / 3 if level else 0.1):
+                    level = 0.0 if level else np.log1p(rng.uniform(0.1, 0.5))
+                slower[turn] = level
+            runs = 0.02 * noise + slower[:, None]
+        case "heavy tails":
+            runs = 0.05 * rng.standard_t(2, (len(turns), cases))
+        case "two speeds":
+            slow = rng.random((PROCESSES, len(turns), cases)) > FASTER_SHARE
+            runs = np.median(NOISE * rng.normal(size=slow.shape) + SPEEDS_APART * slow, axis=0)
+        case _:
+            runs = 0.1 * noise
+    is_base = np.isin(turns % 4, (0, 3))
+    return runs[is_base], runs[~is_base]
 
 
 def _turns(warehouse: Builder, night: str, seed: int, step: float) -> list[Side]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from bench.cli import cli
-from bench.measure.ci.command import TARGETS, base_commit
+from bench.measure.ci.command import TARGETS, base_commit, look_fdr
+from bench.sql.rules import FDR
 from bench.warehouse.errors import BenchError
 from click.testing import CliRunner, Result
 
@@ -99,6 +100,15 @@ def test_a_busy_machine_is_measured_until_a_time_is_settled(repository: Path) ->
     done = ran(repository, *words, "--most-rounds", "20", "--config", "again")
     assert (done.return_value, "settle no time; up to 20 are measured" in done.stderr) == (0, True), done.output
     assert 8 <= len((repository / "calls.txt").read_text().split()) < 40
+
+
+@pytest.mark.parametrize(("rounds", "most"), [(5, 20), (5, 5), (2, 20), (3, 10)])
+def test_later_looks_are_wrong_no_more_often_than_the_first(rounds: int, most: int) -> None:
+    """Each look may be wrong by chance: all after the first one together as often as that."""
+    first, *later = (look_fdr(min(done, most), rounds, most) for done in range(rounds, most + rounds, rounds))
+
+    assert first == FDR
+    assert sum(later) < FDR
 
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--bench", "--bench-budget=0.05")
