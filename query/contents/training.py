@@ -34,9 +34,9 @@ def _facts(row: dict[str, Any]) -> Iterator[str]:
         total = sum(times.values())
         shares = ", ".join(f"{phase} {percent(time / total)}" for phase, time in times.items())
         yield f"{shares} of {amount(row['mean_ms'] * 1e6, 'ns')} a step in the mean"
-    if row["tokens_per_second"]:
-        yield amount(row["tokens_per_second"], "tokens/s")
-    if row["mfu"] is not None:
-        yield f"MFU {percent(row['mfu'])}"
+    median = [amount(row["tokens_per_second"], "tokens/s")] if row["tokens_per_second"] else []
+    median += [f"MFU {percent(row['mfu'])}"] if row["mfu"] is not None else []
+    if median:
+        yield f"{', '.join(median)} in the median step, of {amount(row['step_ms'] * 1e6, 'ns')}"
     if row["failed_steps"]:
         yield f"{row['failed_steps']:.0f} failed: bench sql \"SELECT original_value FROM metrics WHERE metric = 'failed_step'\""
