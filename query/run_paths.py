@@ -87,7 +87,8 @@ def runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
         return [*place.runs]
     label, path = label_and_path(text)
     query = "SELECT sha256, end_byte, source_id FROM sources WHERE config = coalesce(?, config)"
-    known = {(sha256, end): source for sha256, end, source in warehouse.rows(query, [label])}
+    found = warehouse.rows(query, [label or (place.name if place else None)])  # both sides may hold the same file
+    known = {(sha256, end): source for sha256, end, source in found or warehouse.rows(query, [label])}
     folders = os.walk(path)  # nothing of what is no folder, or cannot be read
     loaded = _sources([path] if os.path.isfile(path) else _files(itertools.islice(folders, 1)), known)
     loaded = loaded or _sources(_files(folders), known)

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from bench.cli import cli
 from bench.ingest.plan import SourceOptions
 from bench.ingest.run import ingest
 from bench.query.resolve import resolve_run
 from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.store import Store
+from click.testing import CliRunner
 
 HYPERFINE = '{"results": [{"command": "sleep", "mean": 1.5, "median": 1.5, "min": 1.5, "max": 1.5, "times": [1.5]}]}'
 
@@ -34,3 +36,17 @@ def test_a_run_is_named_by_the_folder_or_file_it_was_loaded_from(tmp_path: Path)
             resolve_run(warehouse, "/dev/null")
         with pytest.raises(UnknownName):
             resolve_run(warehouse, str(tmp_path / "nothing"))
+
+
+def test_two_folders_that_share_a_file_are_two_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has the file: nights of a report, of which one part is byte for byte that of the night before."""
+    monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
+    sides = [tmp_path / name for name in ("monday", "tuesday")]
+    for folder, took in zip(sides, ("1.5", "2.5"), strict=True):
+        folder.mkdir()
+        (folder / "times.json").write_text(HYPERFINE.replace("1.5", took))
+        (folder / "more.json").write_text(HYPERFINE.replace("sleep", "true"))
+    done = CliRunner().invoke(cli, ["compare", *map(str, sides), "--all"], standalone_mode=False)
+
+    assert done.exception is None, done.exception
+    assert "sleep" in done.stdout and "true" in done.stdout
