@@ -63,7 +63,9 @@ class LoadResult:
     files: int = 0
     rebuilt: bool = False
     left_out: LeftOut = field(default_factory=LeftOut)  # file name -> why it was not loaded
-    damaged_since: list[str] = field(default_factory=list)  # names of files that were damaged after they were loaded
+    damaged: dict[str, str] = field(
+        default_factory=dict
+    )  # file name -> what was found damaged of it after, or in, an earlier load
     unknown_columns: dict[str, int] = field(default_factory=dict)  # table.column -> files that have it
 
     @property
@@ -80,8 +82,12 @@ class LoadResult:
     @property
     def notes(self) -> list[str]:
         """The notes that every command prints: what was left out, what is damaged, and what is unchecked."""
-        damaged = [f"{name} {DAMAGED_SINCE}" for name in self.damaged_since]
-        return [*self.left_out.sentences().values(), *damaged, *self.recovery_notes]
+        return [*self.problems.values(), *self.recovery_notes]
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Sentences on files that were left out or are damaged, by their names."""
+        return self.left_out.sentences() | {name: f"{name} {why}" for name, why in self.damaged.items()}
 
 
 def load(store: Store, *, wait: bool = True, notify: Notify | None = None, force: bool = False) -> LoadResult:
@@ -157,6 +163,9 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
     loaded.left_out |= unreadable
     files = counting_files(listed, known.keys() if known is not None else None)
     changed = changed_files(files, known or {})
+    again = {file.name for file in changed}
+    here = {file.name for file in files}
+    loaded.damaged = {name: file.damage for name, file in (known or {}).items() if file.damage and name in here - again}
     if (
         known is not None
         and all(file.name in known for file in files)
@@ -165,7 +174,6 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
     ):
         return loaded
     stands_for = covered_names(files)
-    here = {file.name for file in files}
     for file in list(files):  # what it replaces may only go if it is whole
         if stands_for.get(file.name, set()) & here and sha256(file.path)[:16] != file.digest:
             loaded.left_out[file.name] = DAMAGED
@@ -187,14 +195,15 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
             or any(name.startswith(SPLIT) for name in gone)
             or (gone and gone & archived(files)[1])
             # of a damaged file a part is loaded, and it is another file now
-            or any(known[name].is_partial for name in (*gone, *(file.name for file in changed)))
+            or any(known[name].is_partial for name in gone | again)
             # what is forgotten goes from all tables, what is remembered comes back: anew, so that every way gives the same
             or any(file not in noted and needs_rebuild(file) for file in new)
         ):
             known, new, noted, changed = None, current, {}, []
     loaded.rebuilt = known is None
     new = readable(new, loaded.left_out, store.root / SPILL / "salvaged")
-    loaded.damaged_since = [file.name for file in changed if not _is_whole(file)]
+    loaded.damaged = {} if loaded.rebuilt else loaded.damaged
+    loaded.damaged |= {file.name: DAMAGED_SINCE for file in changed if not _is_whole(file)}
     if new or changed or loaded.rebuilt:
         try:
             try:
@@ -205,7 +214,7 @@ def _load_log(store: Store, anew: bool, force: bool) -> LoadResult:
                 note_damage(store, error)  # which is copied and added to: all anew
                 loaded.rebuilt = True
                 new = readable(current, loaded.left_out, store.root / SPILL / "salvaged")
-                loaded.damaged_since = []
+                loaded.damaged = {}
                 _publish_fitting(store, new, {}, [], loaded)
         except (duckdb.IOException, duckdb.TransactionException) as error:  # at COMMIT
             cause = str(error).splitlines()[0].rpartition("Original error: ")[2]
@@ -319,8 +328,7 @@ def _note_files(connection: "duckdb.DuckDBPyConnection", files: Sequence[LogFile
     for file in files:
         whole = loaded.left_out.partly.get(file.name)
         as_it_is = whole or file
-        since = DAMAGED_SINCE if file.name in loaded.damaged_since else None
-        damage = loaded.left_out[file.name] if whole else since
+        damage = loaded.left_out[file.name] if whole else loaded.damaged.get(file.name)
         rows.append((file.table, file.name, as_it_is.size_bytes, as_it_is.modified_ns, whole is not None, damage))
     if rows:
         connection.executemany("INSERT INTO _files VALUES (?, ?, ?, ?, ?, ?)", rows)

@@ -51,6 +51,7 @@ class LoadedFile(NamedTuple):
     size_bytes: int
     modified_ns: int
     is_partial: bool  # damaged already then: what was whole of it is loaded
+    damage: str | None  # what was found, in words that follow its name
 
     def is_as(self, file: LogFile) -> bool:
         """True unless the file was written to since; a bit that flips on the disk changes neither size nor time."""
@@ -121,7 +122,9 @@ def open_current(
             connection = connect(store.database, config)
             made_by = connection.execute("SELECT value FROM _meta WHERE key = 'made_by'").fetchone()
             if made_by == (_made_by(),):
-                rows = connection.execute("SELECT name, size_bytes, modified_ns, is_partial FROM _files").fetchall()
+                rows = connection.execute(
+                    "SELECT name, size_bytes, modified_ns, is_partial, damage FROM _files"
+                ).fetchall()
                 return connection, {name: LoadedFile(*facts) for name, *facts in rows}
     except (BenchError, duckdb.Error) as error:
         if isinstance(error, NoLocks) or isinstance(error.__cause__, OSError):  # no copy can be made

@@ -115,8 +115,8 @@ def archive(
         raise BenchError(f"{target} is this very store. Give another one to archive to.")
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
-        for name, why in load_locked(store).left_out.items():
-            raise BenchError(f"{name} {why} Until then its content is unknown, and nothing is archived.")
+        for sentence in load_locked(store).problems.values():
+            raise BenchError(f"{sentence} Until then its content is unknown, and nothing is archived.")
         log = EventLog(store)
         with Warehouse.open(store) as warehouse, log_is_read(store):
             live = [run_of(path) for path in log.being_written()]

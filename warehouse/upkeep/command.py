@@ -45,7 +45,7 @@ def recover(store: Store, no_wait: bool, force: bool) -> None:
             f"{counted(len(foreign), 'journal')} of other machines, written to within 10 minutes; seal them with: --force"
         )
     kept = {path.name: f"{path} is damaged, and kept until you delete it" for path in log.damaged()}
-    complain({**kept, **loaded.left_out.sentences()})
+    complain({**kept, **loaded.problems})
 
 
 @click.command(cls=Command)
@@ -62,7 +62,7 @@ def rebuild(store: Store, no_wait: bool) -> None:
     loaded = build(store, wait=not no_wait, notify=notify)
     for table, rows in loaded.rows.items():
         click.echo(f"{table:16} {rows:>12,}")
-    complain(loaded.left_out.sentences())
+    complain(loaded.problems)
 
 
 @click.command(cls=Command)
@@ -108,12 +108,14 @@ def compact(store: Store, no_wait: bool, below: int, target: int) -> None:
     \b
         bench store compact
     """
+    from ..load import load
     from ..log import EventLog
     from .compaction import compact as merge
 
     before = len(EventLog(store).files())
     merge(store, below_bytes=below << 20, target_bytes=target << 20, wait=not no_wait, notify=notify)
     click.echo(f"{counted(before, 'file')} became {len(EventLog(store).files())}")
+    complain(load(store, notify=notify).problems)
 
 
 @click.command(cls=Command)

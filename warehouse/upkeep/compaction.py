@@ -75,7 +75,7 @@ def compact(
         below_bytes: Size under which a file is small.
         target_bytes: Size at which what is merged is large enough.
         wait: Wait for another loader rather than raise.
-        notify: Called with a sentence that names the process it waits for, and for each file that is left out.
+        notify: Called with a sentence that names the process it waits for.
 
     Returns:
         How many files became fewer.
@@ -87,18 +87,16 @@ def compact(
     must_exist(store)
     with store.lock(wait=wait, notify=notify):
         pull(store, whole=True, exactly=True)
-        for name, why in load_locked(store).left_out.items():
-            if notify is not None:
-                notify(f"note: {name} {why}")
+        load_locked(store)
         if not store.remote:  # other mirrors would bring them back
             _drop_parts(EventLog(store).files())
         push(store, must=True)
         with log_is_read(store):
-            with Warehouse.open(store) as warehouse:  # said first: what is about to go cannot be remembered
+            with Warehouse.open(store, tell=False) as warehouse:  # said first: what is about to go cannot be remembered
                 rows = warehouse.rows("SELECT run_id FROM forgotten_runs WHERE NOT dropped ORDER BY run_id")
                 record_changes(store, warehouse.connection, [{"run_id": run, "action": "drop"} for (run,) in rows])
             load_locked(store)
-            with Warehouse.open(store) as warehouse:
+            with Warehouse.open(store, tell=False) as warehouse:
                 months = _months(warehouse, EventLog(store).files())
                 dropped = [run_id for (run_id,) in warehouse.rows("SELECT run_id FROM forgotten_runs WHERE dropped")]
             merged = merge(store, months, below_bytes=below_bytes, target_bytes=target_bytes, dropped=dropped)

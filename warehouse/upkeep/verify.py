@@ -41,7 +41,7 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
         with store.lock(wait=wait, notify=notify):
             pull(store, whole=True)
             loaded = load_locked(store)
-        checked.problems |= loaded.left_out.sentences()
+        checked.problems |= loaded.problems
         checked.notes += loaded.recovery_notes
     except BenchError as error:
         if not may_not_write(error):

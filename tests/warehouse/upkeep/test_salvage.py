@@ -15,6 +15,7 @@ import pytest
 from bench.cli import cli
 from bench.warehouse import log, schema
 from bench.warehouse.database import Warehouse
+from bench.warehouse.errors import BenchError
 from bench.warehouse.events import Timing
 from bench.warehouse.load import rebuild
 from bench.warehouse.log import EventLog, LogFile
@@ -115,6 +116,28 @@ def test_verify_tells_a_damaged_file_once(store: Store, loaded_before: bool) -> 
         done = CliRunner().invoke(cli, ["store", "verify", "--store", str(store.root)])
         assert done.exit_code == 1
         assert [path.name in line for line in done.output.splitlines()].count(True) == 1, done.output
+
+
+@pytest.mark.parametrize("loaded_before", [True, False])
+@pytest.mark.parametrize(
+    "words",
+    [["recover"], ["compact"], ["archive", "archive-of-it", "--before", "2000-01-01"]],
+    ids=lambda words: words[0],
+)
+def test_what_keeps_a_store_tells_a_damaged_file_each_time(
+    words: list[str], loaded_before: bool, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, with exit code 1; a load that found nothing new said nothing, and archiving went on."""
+    monkeypatch.chdir(tmp_path)
+    if loaded_before:
+        Warehouse.open(store).close()
+    path = timings(store)
+    flip(path, 400)
+    for _ in range(3):
+        healing._noted.clear()
+        done = CliRunner().invoke(cli, ["store", *words, "--store", str(store.root)])
+        told = done.output + (str(done.exception) if isinstance(done.exception, BenchError) else "")
+        assert (done.exit_code, told.count(path.name)) == (1, 1), told
 
 
 def test_the_exit_code_of_ingest_is_about_what_it_was_given(store: Store, tmp_path: Path) -> None:
