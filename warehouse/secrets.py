@@ -56,11 +56,11 @@ _HINTS = (
 )  # fmt: skip
 _SECRET = (
     r"(?i)-*(?:.*[-_.])?"
-    r"(?:(?:auth)?token|pypi[-_]token[-_]\w+|secret|secret[-_]string|secret[-_]key[-_]base|otp|(?:gh|github|gitlab|azure|ado)[-_]pat|jwt|psk|sonar[-_.]login|requirepass|masterauth|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
+    r"(?:(?:auth)?token|pypi[-_]token[-_]\w+|secret|secret[-_]string|secret[-_]key[-_]base|otp|(?:gh|github|gitlab|azure|ado)[-_]pat|jwt|psk|oauth[-_]signature|sonar[-_.]login|requirepass|masterauth|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
     r"postgres|redis|mongo|amqp|smtp|mail|s?ftp|ssh|ldap|login|registry|keystore|store|service|svc|api|app|smb)[-_]?(?:pass|pwd)|"
     r"(?:store|key)pass|passphrase|(?:set-)?cookies?|(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
     r"(?:redis(?:cli)?|npm|docker|registry)[-_]auth|app[-_]key|shared[-_]?access[-_]?signature|"
-    r"account[-_.]key\.[\w.-]+|(?:api|access|private|secret|account|master|kaggle|signing|auth|encryption|sse-c(?:ustomer)?|client|license|subscription|storage|wandb|"
+    r"account[-_.]key\.[\w.-]+|(?:api|access|private|secret|account|master|kaggle|signing|auth|encryption|fernet|hmac|sse-c(?:ustomer)?|client|license|subscription|storage|wandb|"
     r"openai|anthropic|azure|aws|gcp|hf|github|gitlab)[-_.]?key)"
 )
 _OF_LANGUAGE_MODELS = r"(?i)(?:bos|eos|pad|unk|sep|cls|mask|special|start|stop|image|max|new|per)[-_]?token"
@@ -75,7 +75,7 @@ _NO_TYPE = r"(?!(?:str|int|float|bool|bytes|None|null|true|false)\b)"
 _LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$"  # of YAML
 # Stands before the name of what is set, without "=".
 _SETTING = (
-    r"(?:\bsetenv|\bset\s+-\w*x\w*|(?i:\b(?:config|configure)\s+(?:--)?set)|\bgit config(?:\s+--\w+)*|"
+    r"(?:\bsetenv|(?i:\bsetx)|\bset\s+-\w*x\w*|(?i:\b(?:config|configure)\s+(?:--)?set)|\bgit config(?:\s+--\w+)*|"
     r"\bremote modify(?:\s+--\w+)*\s+\S+|\bconfig create\s[^|;&\n]*)\s+(?:\S*[:/])?$"
 )
 # A word after these is a secret if it is one of no language: base64, or with a digit, or long.
@@ -101,16 +101,19 @@ _OF_ADDRESSES = (
     r"(?i)sig|signature|x-(?:amz|goog)-(?:signature|credential)|awsaccesskeyid|googleaccessid|key|auth|"
     r"pwd|pass|sid|hmac"
 )
-# A word of a list after the name of an option; a header in quotes; elements and attributes of XML.
+# A word of a list after the name of an option; the second argument of a call that sets the first; a header in quotes; elements
+# and attributes of XML.
 _IN_LIST = r"(['\"])(-{1,2}[A-Za-z][\w-]*)\1,\s*(['\"])((?:(?!\3)[^\\\n])+)\3"
+_IN_CALL = r"(?i)\bset\w*\(\s*(['\"])([a-z]\w*)\1,\s*(['\"])((?:(?!\3)[^\\\n])+)\3"
 _QUOTED_HEADER = rf"(['\"])([A-Za-z][\w-]*):\s*{_NO_TYPE}([^\s'\"\\]+)(?=\1)"
 _ELEMENT = r"(<)([A-Za-z][\w.-]*)>([^<>\s]+)(?=</\2>)"
 _ATTRIBUTES = r"\b(key|name)=['\"]([\w.-]+)['\"]\s+value=['\"]([^'\"\n]+)"
 _HEADERS = (
+    r"(?i)(\bcookies['\"]?\s*[=:]\s*)(\{[^{}\n]*\})",  # of a call in Python, or of JSON
     r"(?i)(\bauthorization:[^'\"\n]{0,500}?\bsignature=)(\w+)",
     r"(?i)(\bauthorization:\s*digest\b[^'\n]{0,500}?\bresponse=\\?[\"']?)(\w+)",
     r"(?i)\b((?:set-)?cookie:\s*)([^'\"\n\\]*[^'\"\n\\\s])",
-    r"(?i)\b((?:x-[\w-]*(?:token|key|secret|signature(?:-\d+)?|auth)|api-?key):\s*(?:sha\d+=)?+)([^\s'\"\\]{4,})",
+    r"(?i)\b((?:x-[\w-]*(?:token|key|secret|signature(?:-\d+)?|auth|session(?:-id)?)|api-?key):\s*(?:sha\d+=)?+)([^\s'\"\\]{4,})",
     r"(?i)(\\*[\"'](?:proxy-)?authorization\\*[\"']\s*[:=]\s*\\*[\"'](?:[a-z][\w-]*\s+)?)(?=[^\s'\"]*\d|[^\s'\"]{20})([^\s'\"\\]{8,})",
     r"(?i)\b((?:proxy-)?authorization:(?:\s|\\ )*(?:(?:bearer|basic|token|digest|negotiate|apikey)(?:\s|\\ )+|"
     r"(?:[a-z][\w-]*(?:\s|\\ )+)?(?=[^\s'\"]*\d)))([\w.~+/=:-]{6,})",
@@ -125,6 +128,7 @@ _SPOKEN = (
     r"(?i)(\b(?:password|passwd|passphrase)(?:\s+for\s+\S+?)?\s*:\s*['\"]?)(?=[^\s'\",;)]*\d)([^\s'\",;)]{4,})",
     r"(?i)(\b(?:invalid|expired|revoked|unknown) (?:\w+ )?token:?\s+['\"]?)(?=[a-z]+\d+[a-z])([a-z0-9]{12,})\b",
     r"(\blogin\s+\S+\s+password\s+)(\S+)",  # .netrc
+    r"((?:pass\w*|token|secret|key)-file[\s=]<\((?:echo|printf)\s+(?:-\w+\s+)?['\"]?)([^\s'\")]+)",
     r"((?:\b(?:sudo\s+-\w*S|kinit|cryptsetup|(?:docker|podman)\s+login|secret\s+put|pass\s+insert)\b|-stdin\b|--with-token\b|\bsu\s+-)[^|;&<\n]{0,1000}<<<\s*['\"]?)([^\s'\"|;&]+)",
     r"(\b(?:echo|printf)\s+(?:-\w+\s+)?(?:['\"]%s(?:\\n)?['\"]\s+)?['\"]?)([^\s'\"|$]+)(?=['\"]?\s*\|[^|;&\n]*(?:sudo\s+-\w*S|-stdin\b|--with-token|passphrase-fd|passwd\b"
     r"|\b(?:docker|podman|nerdctl|skopeo|buildah|registry|wandb|vault)\s+login\b|kinit|cryptsetup))",
@@ -176,7 +180,7 @@ _AFTER_A_PROGRAM = (
     _after(r"ab|hey|https?|xhs?|oha", r"(?:-A|-a|--auth)[\s=]*['\"]?[^\s:'\"/]+:"),
     r"((?<![\w-])--(?:basic-|proxy-)?auth[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
     r"((?<![\w-])--proxy-user[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
-    r"(--auth-type[\s=]bearer\s+(?:-a|--auth)[\s=]+['\"]?)([^\s'\"|;&]+)",
+    r"(--auth-type[\s=](?:bearer|jwt)\s+(?:-a|--auth)[\s=]+['\"]?)([^\s'\"|;&]+)",
     r"(\b(?:auth=|HTTP(?:Basic|Digest)Auth)\(\s*['\"][^'\"\n]*['\"],\s*['\"])([^'\"\n]+)",
     r"(\blogin\(\s*key=['\"])([^'\"\n]+)",
     _after(r"mysqladmin", r"password\s+['\"]?"),
@@ -186,7 +190,7 @@ _AFTER_A_PROGRAM = (
     _after(r"wg set", r"(?:private|preshared)-key\s+['\"]?", r"(?![-~./<])[^\s'\"|;&]+"),
     r"(\bexpect -\w*c\b[^\n]{0,1000}?\bsend (?:-- )?\\?[\"'])(?=[^\s\"'\\]*\d)([^\s\"'\\]{6,})(?=\\+[rn])",
     _after(r"(?:bw|lpass) login|wpa_passphrase", r"[^\s-]\S*\s+['\"]?"),
-    _after(r"influx", rf"-t{_QUOTE}"),
+    _after(r"influx", r"--?t(?:oken)?[\s=]+['\"]?"),
     _after(r"neo4j-admin", r"set-initial-password\s+['\"]?"),
     _after(r"cypher-shell|uv publish|useradd|usermod", rf"-p{_QUOTE}"),
     _after(r"uv publish|vercel", rf"-t{_QUOTE}"),
@@ -203,6 +207,7 @@ _AFTER_A_PROGRAM = (
     _after(r"pdftotext|pdftoppm|pdfinfo", r"-[uo]pw\s+['\"]?"),
     _after(r"pdftk", r"(?:input|user|owner)_pw\s+['\"]?"),
     _after(r"fly(?:ctl)? secrets set|vault kv put", r"(?:\S+\s+)?\w+=['\"]?"),
+    _after(r"vault write", r"secret_id=['\"]?"),
     _after(r"etcdctl", r"--user[\s=]+['\"]?[^\s:'\"]+:"),
     _after(r"pulumi config set", r"--secret\s+\S+\s+['\"]?"),
     r"(--password-command[\s=]+['\"]?echo\s+)([^\s'\"|;&]+)",
@@ -224,7 +229,7 @@ _KNOWN = (
     r"\b(?:hf_\w{20,}|sk-[\w-]{20,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}"
     r"|AIza[\w-]{30,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+|npm_\w{30,}|pypi-[\w-]{20,}|dckr_[a-z]+_[\w-]{16,}"
     r"|[rs]k_live_\w{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|nvapi-[\w-]{30,})|(?<=hooks\.slack\.com/services/)[\w/-]{20,}"
-    r"|(?<=/api/webhooks/)\d+/[\w-]{30,}"
+    r"|(?<=api\.telegram\.org/bot)\d+:[\w-]+|(?<=/api/webhooks/)\d+/[\w-]{30,}"
 )
 # Private keys, also one that is cut, and one whose lines end in the letters "\n".
 _END_OF_LINE = r"(?:\r?\n|\\[nr])+"
@@ -234,7 +239,7 @@ _ENDED_KEY = rf"(^|\n|\\n)((?>{_KEY_LINES}))(-----END [A-Z ]*PRIVATE KEY-----)?"
 _MASKS = (
     (_HEADER, rf"\1\2{MASK}"), (_BASIC, rf"\1\2{MASK}"), (_IN_URL, rf"\1:{MASK}@"), (_KNOWN, MASK),
     (_DSN, rf"\1{MASK}@"), (_ALONE_IN_URL, rf"\1{MASK}@"), (_BEGUN_KEY, rf"\1{MASK}"),
-    (_MADE_BY_A_MACHINE, rf"\1{MASK}"),
+    (_MADE_BY_A_MACHINE, rf"\1{MASK}"), (r"(~hmac=)\w+", rf"\1{MASK}"),
 )  # fmt: skip
 _seen: set[str] = set()  # what this process has masked by its name, and masks wherever it stands from then on
 
@@ -255,7 +260,7 @@ def masked(text: str) -> str:
     for hints, patterns in _BY_HINTS:
         for pattern in patterns if any(hint in plain for hint in hints) else ():
             text = re.sub(pattern, _without_second, text)
-    for pattern in (_QUOTED, _LINE, _PARAMETER, _IN_LIST, _QUOTED_HEADER, _ELEMENT, _ATTRIBUTES):
+    for pattern in (_QUOTED, _LINE, _PARAMETER, _IN_LIST, _IN_CALL, _QUOTED_HEADER, _ELEMENT, _ATTRIBUTES):
         text = re.sub(pattern, _without_value, text)
     parts, kept = [], 0
     for found in re.finditer(_NAME, text):
