@@ -472,10 +472,29 @@ def test_a_damaged_download_is_tried_again_and_told_until_it_is_whole(
         told = capfd.readouterr().err
         assert f"the download of {url}/{name} is damaged" in told and "The next command tries again" in told
         assert "copied: answers are without what they hold" in told and "copy; " not in told
+    assert verify(b).problems == {name: f"{url}/{name} is in no answer: its download was damaged."}
     server.fault = None
     assert held(b) == [1, 2]
     assert "damaged" not in capfd.readouterr().err
     assert verify(b).problems == {}
+
+
+@exhaustive
+def test_a_first_download_that_ends_early_is_no_whole_answer(
+    machine: Machine, url: str, server: ObjectServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A part of the bucket had come before the error, and nothing said that the answer was of a part."""
+    a, b = machine("a"), machine("b")
+    record(a, "x", 1)
+    record(a, "x", 2)
+    name = max(names(url, "events/timings"))
+    server.fault = lambda method, path, number: "truncate" if path.endswith(name) else ""
+
+    assert held(b) != [1, 2]
+    assert "Answers come from its mirror, which never saw all of it." in capfd.readouterr().err
+    server.fault = None
+    mirror._away.clear()
+    assert held(b) == [1, 2]
 
 
 @pytest.mark.exhaustive

@@ -73,10 +73,13 @@ def pull(store: Store, *, whole: bool = False, exactly: bool = False) -> None:
         if _settle(store, bucket):
             _pull(store, bucket, True, exactly)
 
-    pulled = _state(store).get("pulled_at")
-    when = f"as of {time.strftime('%Y-%m-%d %H:%M', time.localtime(pulled))}" if pulled else "which never saw it"
-    answers = pulled or EventLog(store).files()
-    _reach(store, step, whole, f"Answers come from its mirror, {when}." if answers else None)
+    def answers() -> str | None:
+        """The state of what answers now; nothing may have come before the error, or a part."""
+        if pulled := _state(store).get("pulled_at"):
+            return f"Answers come from its mirror, as of {time.strftime('%Y-%m-%d %H:%M', time.localtime(pulled))}."
+        return "Answers come from its mirror, which never saw all of it." if EventLog(store).files() else None
+
+    _reach(store, step, whole, answers)
 
 
 def push(store: Store, *, must: bool = False) -> None:
@@ -98,7 +101,7 @@ def push(store: Store, *, must: bool = False) -> None:
         transfer(here, bucket, left, copied)
         _note_inventory(store, copied, mark(bucket, copied.entries))
 
-    _reach(store, step, must, f"What was recorded is safe in {store.root}; the next command uploads it.")
+    _reach(store, step, must, lambda: f"What was recorded is safe in {store.root}; the next command uploads it.")
 
 
 def unread(store: Store) -> BenchError | None:
@@ -125,11 +128,15 @@ def sweep(store: Store) -> None:
 
 
 def disagreements(store: Store) -> dict[str, str]:
-    """A sentence for each file that the bucket lacks or holds in another size than the mirror, by its name."""
+    """A sentence for each file that one of bucket and mirror lacks or holds in another size than the other, by its name."""
     if not store.remote:
         return {}
     here, there = holding(Folder(store.root)), holding(Bucket(store.remote))
-    stood_for, found = there.names(), {}
+    missed = _state(store)[MISSED]
+    stood_for, found = (
+        there.names(),
+        {name: f"{store}/{name} is in no answer: its download was damaged." for name in missed},
+    )
     for name, entry in here.files.items():
         theirs = there.files.get(name)
         if theirs and theirs.size_bytes != entry.size_bytes:
@@ -280,14 +287,21 @@ def _stamp(seconds: float) -> str:
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(0.0, seconds)))
 
 
-def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: str | None) -> None:
-    """Do a step with the bucket. If it cannot be used that is said once, and for a minute it is left alone."""
+def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: Callable[[], str | None]) -> None:
+    """Do a step with the bucket. If it cannot be used that is said once, and for a minute it is left alone.
+
+    `otherwise` is asked then for a sentence that says what follows; None where another error will.
+    """
+
+    def tell(error: BenchError) -> None:
+        if follows := otherwise():
+            _notify(store, f"{str(error).rstrip('.')}. {follows}")
+
     if not store.remote:
         return
     when, why = _away.get(store.root, (-PAUSE, None))
     if why and not must and time.monotonic() - when < PAUSE:
-        if otherwise:
-            _notify(store, f"{why} {otherwise}")
+        tell(why)
         return
     try:
         step(Bucket(store.remote))
@@ -295,8 +309,7 @@ def _reach(store: Store, step: Callable[[Bucket], None], must: bool, otherwise: 
         _away[store.root] = time.monotonic(), error
         if must:
             raise
-        if otherwise:
-            _notify(store, f"{error} {otherwise}")
+        tell(error)
     else:
         _away.pop(store.root, None)
 
