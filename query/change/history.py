@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ... import sql
 from ...sql.rules import FDR
 from ...warehouse.console.numbers import is_time_or_rate
-from ..students_t import exceeded_by
 from .changepoints import LEAST_RUNS, SIGNIFICANCE, examine
 from .incidents import count_cases, find_incidents, order_runs
 from .levels import ChangePoint
@@ -94,7 +93,10 @@ def find_all(warehouse: "Warehouse") -> History:
 
 
 def false_discovery_rates(p: Sequence[float]) -> list[float]:
-    """The expected share of false discoveries among each p and all smaller ones (Benjamini and Hochberg, 1995)."""
+    """The expected share of false discoveries among each p and all smaller ones (Benjamini and Hochberg, 1995).
+
+    Written here because `bench history` needs nothing else of scipy.stats, whose import takes 1 s.
+    """
     rates, least = [1.0] * len(p), 1.0
     for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__, reverse=True)):
         least = rates[index] = min(least, p[index] * len(p) / (len(p) - rank))
@@ -190,13 +192,15 @@ def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[floa
     ]
     if not sum(errors):  # both levels are exact
         return change.magnitude, change.magnitude
+    from scipy.special import stdtrit
+
     freedom = (
         len(before) - 1
         if few
         else sum(errors) ** 2
         / sum(error**2 / (len(level) - 1) for error, level in zip(errors, (before, after), strict=True))
     )
-    width = exceeded_by(0.025, int(freedom)) * math.sqrt(sum(errors))
+    width = float(stdtrit(int(freedom), 0.975)) * math.sqrt(sum(errors))
     return change.magnitude - width, change.magnitude + width
 
 

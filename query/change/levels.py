@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ..students_t import upper_tail
 from .models import Change, SeriesModel, fitted
 from .segments import CLIP, STEADIEST, level_of, noise_of, spread_out
 
@@ -220,10 +219,12 @@ class Levels:
 
     def tail(self, height: float, share: float, sigma: float, looks: float, degrees: float) -> float:
         """Chance that the largest of so many contrasts is as high: Student's t, Bonferroni's correction."""
+        from scipy.special import stdtr
+
         if height == 0:
             return 1.0
         spread = max(sigma, STEADIEST) * math.sqrt(share)
-        return min(1.0, max(SURE, 2 * looks * upper_tail(abs(height) / spread, max(1.0, degrees))))
+        return min(1.0, max(SURE, 2 * looks * float(stdtr(max(1.0, degrees), -abs(height) / spread))))
 
 
 def _degrees_of(away: "Floats") -> float:

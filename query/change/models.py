@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..students_t import exceeded_by
 from .segments import CLIP, RHOS, WIDEST, clip_outliers, innovations, median_of, noise_of, partition
 
 if TYPE_CHECKING:
@@ -123,7 +122,9 @@ def _likely(y: "Floats") -> list[float]:
 @functools.lru_cache(maxsize=4096)
 def fee(n: int, significance: float) -> float:
     """The cost a boundary must save, in variances: the square of Student's t that n contrasts exceed by chance (Bonferroni)."""
-    return exceeded_by(significance / (2 * n), n - 2) ** 2
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 2, 1 - significance / (2 * n))) ** 2
 
 
 def price_of(n: int, significance: float) -> float:

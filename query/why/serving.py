@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ...warehouse.console.numbers import percent
 from ..comparison.serving import compare_served
 from ..comparison.sides import Side
-from ..students_t import exceeded_by
 from .parts import Decomposition, DifferencePart, decomposed, ends
 from .sources import Row, Sides, whole_of
 
@@ -150,13 +149,15 @@ class SideMeans:
 
     def error(self, effect: Callable[[Means], float]) -> float:
         """Half of the 95 % interval of what an effect makes of the means; NaN where it is not known."""
+        from scipy.special import stdtrit
+
         count = len(self.without)
         if count < 2:
             return math.nan
         values = [effect(means) for means in self.without]
         mean = math.fsum(values) / count
         spread = math.sqrt((count - 1) / count * math.fsum((value - mean) ** 2 for value in values))
-        return exceeded_by(0.025, count - 1) * spread
+        return float(stdtrit(count - 1, 0.975)) * spread
 
 
 def _width(place: float | None) -> float:
