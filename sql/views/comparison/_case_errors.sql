@@ -7,33 +7,29 @@
 -- samples of the other side do, else as samples of the metric's other cases usually do.
 --
 -- Where neither repeated runs nor a history tell how sessions differ, that is assumed: as neighbouring nights of a public fleet do
--- (_assumed_reach), and no less than 8 cases or more differ from one another where most of them did not change: the shortest
+-- (_assumed_reach), and no less than 8 cases or more differ from one another where most did not change: the shortest
 -- interval that holds half of their effects tells centre and spread (Rousseeuw and Leroy, Robust Regression and Outlier
--- Detection, 1987; 1 + 4 / n for few), which are taken once more without those beyond 2.5 spreads. 0.3 degrees of freedom a case
--- are the worth of such a spread in simulations (`python -m tests.benchmarks sessions`). Beyond 2.5 times what is assumed, cases are taken to
--- differ because they changed, each by its own factor, as in a sweep over sizes; beyond 5 times, where 3 processes or more a side tell a
--- case's own error, their spread does not count at all. What is more than likely even so is beyond what 99.5 % of unchanged public nights do,
--- and 1.4 times that spread, up to 5 times what is assumed. Nor is it less than equal sides differed within
--- seconds when bench doctor last looked at a machine of the pair: it sees its noise floor four times in five, 1.96 + 0.84 errors.
+-- Detection, 1987; 1 + 4 / n for few), once more without those beyond 2.5 spreads. A case is worth 0.3 degrees of freedom
+-- (`python -m tests.benchmarks sessions`). Beyond 2.5 times what is assumed, cases differ because they changed, each by its own
+-- factor; beyond 5 times, where 3 processes a side tell a case's own error, their spread does not count. What is more than likely
+-- even so is beyond 1.4 times that spread, too, up to 5 times what is assumed. Nor is it less than equal sides differed when bench
+-- doctor last looked at a machine of the pair: it sees its noise floor four times in five, 1.96 + 0.84 errors.
 --
--- Sides of different classes of machine differ as these do. Of 3 cases or more the median effect is what they share, and is taken
--- out; what is beyond it is taken to vary by 20 % from case to case, or as far as 8 cases or more do. Of fewer cases a factor of 3
--- may be the machine's. `across` compares them as they stand.
+-- Of sides of different classes of machine, 3 cases or more share the median effect, and vary beyond it by 20 %, or as far as 8 or
+-- more do. Of fewer a factor of 3 may be the machine's. `across` compares them as they stand.
 --
 -- Where no processor is known and the hosts differ, that is taken for another machine if a metric of times has 3 cases or more, and all
 -- moved by more than 5 % in one direction.
 --
 -- What a meter of memory reads too low it may do in every run: more runs do not narrow that.
 --
--- Of 20 cases or more the median effect is what the two sides differ by as a whole: it is taken out of every case, and a finding
--- of its own (shared_shifts). If the effects of all cases are still further apart than their errors, the errors are too small,
--- and become as large (an empirical null distribution: Efron, Journal of the American Statistical Association 99, 2004).
+-- Of 20 cases or more the median effect is taken out of every case, and a finding of its own (shared_shifts). If their effects are
+-- still further apart than their errors, these become as large (an empirical null: Efron, Journal of the American Statistical Association 99, 2004).
 -- Of such candidates that differ by more than three standard deviations of a difference the one nearest to the base counts:
 -- another had a bad machine.
 --
--- Scheduler steps of a bin with 1.5 times the tokens take up to 1.5 times as long for that alone: from not at all, where memory is
--- the limit, to in proportion. Of the effects of a step of equal size that this leaves open, the one nearest to 0 is tested. Where
--- the tokens of both sides' runs overlap, their difference is part of the noise from run to run, and nothing is taken off.
+-- Scheduler steps of a bin with 1.5 times the tokens take up to 1.5 times as long for that alone. Of the effects of a step of equal
+-- size that this leaves open, the one nearest to 0 is tested; where the tokens of both sides' runs overlap, nothing is taken off.
 --
 -- What failed of many calls or requests varies as chance takes it, which their numbers tell (_share_difference), and no less than from
 -- run to run. Trials that nobody counted are taken for very many.

@@ -3,15 +3,14 @@
 --
 -- Where sessions were seen to vary (repeated runs or a history), p is two-sided, by Student's t, and q is p after Benjamini and
 -- Hochberg over all measurements that are judged together: what a comparison shows unless asked for more, and the rest apart. A
--- change counts if q is within `fdr` and it is at least as large as `floor`. Nor does a change count where a side has too few
--- samples (is_thin): a 95 % interval of the median needs at least 6 (Conover, Practical Nonparametric Statistics, 3.2), and of
+-- change counts if q is within `fdr`, it is at least as large as `floor`, and no side has too few
+-- samples (is_thin): a 95 % interval of the median needs 6 (Conover, Practical Nonparametric Statistics, 3.2), and of
 -- fewer one slow sample would decide.
 --
--- A change is likely where q is within three times `fdr` and the interval excludes 0, or where it excludes the floor: the spread of
--- sessions was assumed, or chance alone does as much to some of so many cases. The interval excludes it as it is shown, too, with what
--- all cases share where that is less than the floor; where it is more, a row says what is beyond it. With assumed sessions it counts if each side had 3 processes or more
--- and the change is beyond what 99.5 % of sessions do; where other cases do not differ by more than is assumed, it is likely as soon as
--- the interval excludes 0.
+-- A change is likely where q is within three times `fdr` and the interval excludes 0, or where it excludes the floor. It excludes it as
+-- it is shown, too, with what all cases share where that is less than the floor. With assumed sessions it counts if each side had 3
+-- processes or more and the change is beyond what 99.5 % of sessions do, by the floor; where other cases do not differ by more than
+-- is assumed, it is likely as soon as the interval excludes 0.
 --
 -- A count is exact where repeats agree, but for what failed by chance: a change is a change, however small. Of all statistics of the same samples one is judged
 -- (_measurement), and neither one cold call a run is, nor the times of calls that warm up, nor how much was measured (_is_effort).

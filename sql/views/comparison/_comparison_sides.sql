@@ -65,15 +65,15 @@ pair_machines AS (
     GROUP BY pair, has_class
 ),
 sides AS (
-    SELECT pair, 'candidate' AS side, run_id, config, host, machine, machine_id, machine_key, is_known, place, round_place, began_at, git_commit
+    SELECT *, 'candidate' AS side
     FROM candidates
     UNION ALL
-    SELECT pair, 'base', run_id, config, host, machine, machine_id, machine_key, is_known, place, round_place, began_at, git_commit
-    FROM earlier_runs
-    JOIN pair_machines USING (pair)
+    SELECT own.* EXCLUDE (is_here, has_class), 'base'
+    FROM earlier_runs AS own
+    JOIN pair_machines ON own.pair = pair_machines.pair
     WHERE is_here AND NOT is_new OR is_anywhere AND machine IS NULL
     UNION ALL
-    SELECT 0, 'base', run_id, config, host, machine, machine_id, machine_key, is_known, place, round_place, began_at, git_commit
+    SELECT *, 0, 'base'
     FROM round_places
     WHERE list_contains(base::VARCHAR[], run_id)
 ),
