@@ -3,7 +3,7 @@
 -- metric that is an aggregate already is named '<metric>_<statistic>'. Values that are missing, infinite or beyond 1e150
 -- are left out. Of several GPUs the one with the highest reading counts. All statistics are taken over the sorted samples, so they do not depend on threads or on file order.
 -- A machine is busy where a quarter or more of the steady timings lost their processor (involuntary_switches): these tell of its other
--- processes, and are left out where a quarter and five or more are left. Other processes also slow some of ours down as a whole: of 8
+-- processes, and are left out where six or more others are left. Other processes also slow some of ours down as a whole: of 8
 -- or more, one beyond 2.5 times the usual distance from their median counts as that far (Huber's Proposal 2, as in _case_noises).
 --
 -- axes: run, case, value
@@ -33,7 +33,7 @@ busy_timings AS (
     WHERE run_id IN (SELECT run_id FROM _touched) AND loops > 0 AND phase = 'steady'
     GROUP BY ALL
     HAVING count(*) FILTER (involuntary_switches > 0) >= 0.25::DOUBLE * count(*)
-        AND count(*) FILTER (involuntary_switches = 0) >= greatest(5, 0.25::DOUBLE * count(*))
+        AND count(*) FILTER (involuntary_switches = 0) >= 6
 ),
 samples AS (
     SELECT

@@ -186,17 +186,17 @@ def test_processes_that_measured_zero_have_no_logarithm(warehouse: Builder) -> N
 
 
 def test_samples_that_lost_their_processor_do_not_count_beside_calm_ones(warehouse: Builder) -> None:
-    """On a busy machine they tell of the others; where hardly any is calm all count, as all do that nobody watched."""
+    """On a busy machine they tell of the others, however few are calm; where fewer than six are all count, as all do that nobody watched."""
     calm, busy, cold = case("calm"), case("busy"), case("cold")
     warehouse.add(
-        run(), calm, busy, cold, *(timing(calm, 100, involuntary_switches=0) for _ in range(5)),
-        *(timing(calm, 300, involuntary_switches=2) for _ in range(6)),
+        run(), calm, busy, cold, *(timing(calm, 100, involuntary_switches=0) for _ in range(6)),
+        *(timing(calm, 300, involuntary_switches=2) for _ in range(200)),
         *(timing(busy, ns, involuntary_switches=switches) for ns, switches in ((100, 0), (300, 1), (300, 1))),
         timing(cold, 100, phase="cold", involuntary_switches=0), timing(cold, 300, phase="cold", involuntary_switches=1),
     )  # fmt: skip
 
     assert warehouse.rows("SELECT name, n, median, maximum FROM cells ORDER BY name") == [
-        ("busy", 3, 300.0, 300.0), ("calm", 5, 100.0, 100.0), ("cold", 2, 200.0, 300.0),
+        ("busy", 3, 300.0, 300.0), ("calm", 6, 100.0, 100.0), ("cold", 2, 200.0, 300.0),
     ]  # fmt: skip
 
 
