@@ -13,10 +13,11 @@ MIN_SPEEDUP: Final = 0.95  # below it a speedup is flagged
 MAX_COMPILE_SECONDS: Final = 120.0  # above it a compile time is
 MIN_COMPRESSION: Final = 0.9  # below it a memory compression is
 ALPHA: Final = 0.05  # level of the test of one case, where runs are planned
+SLICE_NS: Final = 10_000_000  # what lasts longer hardly keeps its processor there, however often it is tried
 
 RULES: Final[dict[str, float]] = {
     "floor": FLOOR, "fdr": FDR, "window": WINDOW, "min_speedup": MIN_SPEEDUP, "max_compile_seconds": MAX_COMPILE_SECONDS,
-    "min_compression": MIN_COMPRESSION, "alpha": ALPHA,
+    "min_compression": MIN_COMPRESSION, "alpha": ALPHA, "slice_ns": SLICE_NS,
 }  # fmt: skip
 _RULE = re.compile("{(" + "|".join(RULES) + ")}")
 

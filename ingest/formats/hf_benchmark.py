@@ -10,7 +10,7 @@ from ..readers.document import Object
 from ..readers.results import Results, Subject, number
 
 STAMP = re.compile(r"_benchmark_\d{8}_\d{6}|_\d{8}_\d{6}")
-GAPS = "measurements.dt_tokens"
+GAPS = ("measurements.dt_tokens", "measurements.token_generation_times")  # one list, by its older and its newer name
 CONFIG = (
     "num_tokens_to_generate", "compile_mode", "compile_kwargs", "attn_implementation", "attn_impl", "sdpa_backend", "kernelize",
     "compiled", "warmup_iterations", "measurement_iterations", "gpu_monitoring", "continuous_batching",
@@ -43,7 +43,7 @@ class HfBenchmark(Declared):
         "measurements.time_to_first_token": Quantity("ttft", "s", block=0),
         "measurements.inter_token_latency": Quantity("tpot", "s", block=0),
     }
-    omitted = ("measurements.timestamps", "benchmark_config_hash")
+    omitted = ("measurements.timestamps", "measurements.decoded_outputs", "benchmark_config_hash")
 
     def recognise(self, head: Any) -> bool:
         """Return whether it has the fields, at the top or under the hash of a configuration."""
@@ -72,7 +72,7 @@ class HfBenchmark(Declared):
         """Its failure; and of times since the start of each call, to its first token, and between tokens on average."""
         if taken(record, "metadata.success") is False:
             case.outcome("fail_to_run", "its success is false")
-        calls = [call for call in taken(record, GAPS) or [] if isinstance(call, list) and call]
+        calls = [call for key in GAPS for call in taken(record, key) or [] if isinstance(call, list) and call]
         first, mean = [call[0] for call in calls], list[float | None]()
         for call in calls:
             begin, end = number(call[0]), number(call[-1])

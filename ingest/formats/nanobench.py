@@ -13,10 +13,12 @@ class Nanobench(Declared):
     name = "nanobench"
     doc = "nanobench JSON"
     becomes = "`title` → suite; epochs → timings; counters of an operation → metrics"
-    shapes = (frozenset({"results[].name", "results[].median(elapsed)"}),)
+    shapes = tuple(
+        frozenset({f"{at}[].name", f"{at}[].median(elapsed)"}) for at in ("results", "")
+    )  # "": a template of one's own
     records = "results"
     names = ("name",)
-    axes = {"suite": "title", "unit": "unit", "batch": "batch", "complexityN": "complexityN"}
+    axes = {"suite": "title", "unit": "unit", "batch": "batch", "complexityN": "complexityN", "source": "source"}
     values = {
         "median(elapsed)": Quantity("latency", "s", "median"),
         "medianAbsolutePercentError(elapsed)": Quantity("latency", "ratio", "mdape", better=None),

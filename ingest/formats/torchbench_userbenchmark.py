@@ -9,12 +9,18 @@ from ..readers.document import Object
 from ..readers.results import Results, Subject
 
 PAIRS = re.compile(r"(\w+)=(.*?)(?:, (?=\w+=)|$)")
-METRICS = {  # by their name in the run of TorchBench's own models
-    "latencies": Quantity("latency", "ms", "median"), "cpu_peak_mem": Quantity("cpu_peak", "GB", better="lower"),
-    "gpu_peak_mem": Quantity("gpu_peak", "GB", better="lower"), "ttfb": Quantity("ttfb", "ms"),
+WORDS = re.compile(  # of the run on CPUs: alexnet-eval_latency
+    r"(?P<model>.+?)-(?P<test>train|eval)(?:-(?P<run>.+))?_(?P<metric>latency|throughput|cmem|iter_latencies|iter_throughputs)"
+)
+METRICS = {  # by their name in the runs of TorchBench's own models; what it calls GB are GiB: 3.8720703125 is 3,965 MiB
+    "latencies": Quantity("latency", "ms", "median"), "cpu_peak_mem": Quantity("cpu_peak", "GiB", better="lower"),
+    "gpu_peak_mem": Quantity("gpu_peak", "GiB", better="lower"), "ttfb": Quantity("ttfb", "ms"),
     "pt2_compilation_time": Quantity("compile_latency", "s"),
     "pt2_graph_breaks": Quantity("graph_breaks", "count", better="lower"),
     "throughputs": Quantity("throughput", better="higher"), "model_flops": Quantity("model_flops", better="higher"),
+    "latency": Quantity("latency", "ms", "mean"), "iter_latencies": Quantity("latency", "ms", block=0),
+    "throughput": Quantity("throughput", better="higher"), "iter_throughputs": Quantity("throughput", better="higher", block=0),
+    "cmem": Quantity("cpu_peak", "GiB", better="lower"),
 }  # fmt: skip
 NONE = {"None", "[]", ""}
 
@@ -25,7 +31,7 @@ class TorchbenchUserbenchmark(Declared):
     name = "torchbench-userbenchmark"
     doc = "TorchBench userbenchmark JSON"
     becomes = (
-        "pairs in the name of a metric → case (model) and axes; other metrics belong to a case of the benchmark's name"
+        "pairs or words in the name of a metric → case (model) and axes; other metrics → a case of the benchmark's name"
     )
     holds = Object
     shapes = (frozenset({"name", "environ.pytorch_git_version", "metrics"}),)
@@ -51,10 +57,16 @@ class TorchbenchUserbenchmark(Declared):
     def load(self, record: Object, results: Results) -> None:
         """One metric."""
         key, value, suite = record.name("key"), record.take("value"), record.text("suite")
-        axes = dict(PAIRS.findall(key)) if PAIRS.match(key) else {}
+        axes = dict(PAIRS.findall(key)) if PAIRS.match(key) else _words(key, suite)
         case, metric = _case(results, suite, axes), axes.get("metric", key)
         METRICS.get(metric, Quantity(metric)).add(case, value)
         case.fields(record.left())
+
+
+def _words(key: str, suite: str | None) -> dict[str, str]:
+    words = WORDS.fullmatch(key)
+    found = {name: word for name, word in words.groupdict().items() if word} if words else {}
+    return {**found, "device": "cpu"} if found and suite == "cpu" else found
 
 
 def _case(results: Results, suite: str | None, axes: dict[str, str]) -> Subject:

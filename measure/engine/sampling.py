@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...sql.rules import SLICE_NS
 from ...warehouse.console.numbers import BUSY, percent
 from .estimate import Estimate, ProcessEstimate, combined, process_estimate
 
@@ -36,6 +37,7 @@ MAX_LOOPS = 1_000_000
 LEAD_NS = 10_000_000  # that the lead-in lasts at most, in whole calls: to fill 32 MiB of cache takes about 3 ms
 LEAD_CALLS = 3  # a cnn of 1 ms was 3 % slower than in a plain loop after one call, 1 % after three
 LONG_NS = 100_000_000  # a call for which caches hardly matter
+ENOUGH_CALM = 6  # samples that kept their processor; fewer settle no change, and take more time on a busy machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,13 +241,14 @@ class Sampler:
         self._loops = [1] * len(clocks)
         self._lead = [0] * len(clocks)  # calls that are not timed before each sample
 
-    def run(self, *, precision: float, budget_s: float, repeat: int | None = None) -> Verdict:
+    def run(self, *, precision: float, budget_s: float, repeat: int | None = None, patience: float = 1.0) -> Verdict:
         """Warm up, then sample until it is precise enough or the budget is spent.
 
         Args:
             precision: Half-width of the 95 % interval of every ratio at which to stop, as a fraction.
             budget_s: Seconds for warm-up and samples together.
             repeat: Take exactly so many blocks instead.
+            patience: Most budgets to spend while too few samples kept their processor.
 
         Raises:
             SideFailed: A side raised.
@@ -259,6 +262,8 @@ class Sampler:
             self._block("steady", readings)
             blocks += 1
             stopped = rule.stopped(blocks, lambda: [combined([part]) for part in process_estimates(readings)])
+            if stopped == "budget" and self._now() < began + patience * budget_s and any(map(may_be_calmer, readings)):
+                stopped = None
         parts = process_estimates(readings)
         taken = [reading for side in readings for reading in side]
         preempted = statistics.fmean(reading.preempted for reading in taken)
@@ -292,6 +297,12 @@ class Sampler:
                 raise SideFailed(side) from error
             self._emit(Sample(side, phase, block, position, reading))
             readings[side].append(reading)
+
+
+def may_be_calmer(readings: Sequence[Reading]) -> bool:
+    """Return whether too few samples kept their processor, and are short enough for some to do so."""
+    calm = sum(not reading.preempted for reading in readings)
+    return calm < ENOUGH_CALM and min(reading.duration_ns for reading in readings) <= SLICE_NS
 
 
 def busy(disturbed: float) -> str:

@@ -13,6 +13,8 @@ from ...warehouse.recorder import Case
 from ..engine.sampling import Reading, Sample, Sampler, SideFailed
 from .program import Calls, Here
 
+PATIENCE = 4.0  # budgets at most, on a machine so busy that hardly any sample keeps its processor
+
 Prepare = Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]] | None]
 
 
@@ -55,7 +57,7 @@ def measure_call(
             case.memory(peak.size_bytes, source=peak.source, phase="steady", error_bound_bytes=peak.error_bound_bytes)
         with _unseen_by_the_collector():
             verdict = Sampler([functools.partial(device.time, call)], emit, seed=0).run(
-                precision=precision, budget_s=budget_s
+                precision=precision, budget_s=budget_s, patience=PATIENCE
             )
         measured.precision = verdict.precision
         case.outcome("ok", reason=str(verdict), phase="steady")

@@ -74,21 +74,24 @@ def alone(lock: str = "wait", *, notify: Notify = talk) -> Iterator[None]:
     Raises:
         MachineBusy: Another holds it, and `lock` is fail, or it held it for too long.
     """
-    descriptor = None if lock == "off" or HELD in os.environ else _open(notify)
-    if descriptor is None:
+    if HELD in os.environ:
         yield
         return
+    descriptor = None if lock == "off" else _open(notify)
     try:
-        _acquire(descriptor, lock, notify)
-        try:
-            os.environ[HELD] = str(os.getpid())
+        if descriptor is not None:
+            _acquire(descriptor, lock, notify)
             _write(descriptor, _myself())
+        os.environ[HELD] = str(os.getpid())  # what is started within measures, too, and waits for nobody
+        try:
             yield
         finally:
-            _write(descriptor, b"")
             os.environ.pop(HELD, None)
+            if descriptor is not None:
+                _write(descriptor, b"")
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _open(notify: Notify) -> int | None:

@@ -3,8 +3,9 @@
 -- metric that is an aggregate already is named '<metric>_<statistic>'. Values that are missing, infinite or beyond 1e150
 -- are left out. Of several GPUs the one with the highest reading counts. All statistics are taken over the sorted samples, so they do not depend on threads or on file order.
 -- A machine is busy where a quarter or more of the steady timings lost their processor (involuntary_switches): these tell of its other
--- processes, and are left out where six or more others are left. Other processes also slow some of ours down as a whole: of 8
--- or more, one beyond 2.5 times the usual distance from their median counts as that far (Huber's Proposal 2, as in _case_noises).
+-- processes, and are left out. Where none kept it, and some are short enough to have kept it, the shortest alone counts, which lost
+-- least. Other processes also slow some of ours down as a whole: of 8 or more, one beyond 2.5 times the usual distance from their median
+-- counts as that far (Huber's Proposal 2, as in _case_noises).
 --
 -- axes: run, case, value
 -- n            BIGINT  Samples.
@@ -28,12 +29,12 @@
 -- process_spread  DOUBLE  Standard deviation of ln(median) from process to process; NULL of fewer than two.
 WITH
 busy_timings AS (
-    SELECT run_id, case_id, metric, phase
+    SELECT
+        run_id, case_id, metric, phase, coalesce(bool_or(involuntary_switches = 0), false) AS has_calm, min(duration_ns / loops) AS shortest
     FROM timings
     WHERE run_id IN (SELECT run_id FROM _touched) AND loops > 0 AND phase = 'steady'
     GROUP BY ALL
-    HAVING count(*) FILTER (involuntary_switches > 0) >= 0.25::DOUBLE * count(*)
-        AND count(*) FILTER (involuntary_switches = 0) >= 6
+    HAVING count(*) FILTER (involuntary_switches > 0) >= 0.25::DOUBLE * count(*) AND (has_calm OR min(duration_ns) <= {slice_ns})
 ),
 samples AS (
     SELECT
@@ -43,7 +44,7 @@ samples AS (
     LEFT JOIN busy_timings AS busy
         ON involuntary_switches > 0 AND timing.run_id = busy.run_id AND timing.case_id = busy.case_id
         AND timing.metric = busy.metric AND timing.phase = busy.phase
-    WHERE loops > 0 AND busy.run_id IS NULL
+    WHERE loops > 0 AND (busy.run_id IS NULL OR NOT has_calm AND duration_ns / loops <= shortest)
     UNION ALL
     SELECT run_id, case_id, concat_ws('_', metric, statistic), phase, unit, better, value, block,
         CASE WHEN metric = 'first_call_rss_growth' THEN 1048576 END  -- of the same meter

@@ -594,7 +594,8 @@ sample("hf-benchmark", {
 sample("torchbench-userbenchmark", {
     "name": "test_bench", "environ": {"pytorch_git_version": "abc", "pytorch_version": "2.9", "device": "GPU"},
     "metrics": {"model=resnet50, test=eval, device=cuda, bs=32, extra_args=[], metric=latencies": 12.5,
-                "model=bert, test=train, device=cuda, bs=None, extra_args=['--x'], metric=gpu_peak_mem": 2.0, "overhead": 3.0},
+                "model=bert, test=train, device=cuda, bs=None, extra_args=['--x'], metric=gpu_peak_mem": 2.0, "overhead": 3.0,
+                "alexnet-eval-amp_iter_latencies": [58.25, 58.5], "alexnet-eval-amp_cmem": 0.5},
 })  # fmt: skip
 sample("codspeed", {
     "creator": {"name": "codspeed-go", "version": "1", "pid": 7}, "instrument": {"type": "walltime"},
@@ -729,6 +730,35 @@ BM_a/8                   12.5 ns         12.0 ns     50000000 bytes_per_second=1
 BM_a/8                   13.5 ns         13.0 ns     50000000 bytes_per_second=1.5Gi/s items=2k
 BM_a/8_mean              13.0 ns         12.5 ns            2 items=2k
 BM_e                   ERROR OCCURRED: 'why'
+""",
+    name="log.txt",
+)
+sample(
+    "catch2-text",
+    """tests is a Catch2 v3.5.0 host application.
+
+-------------------------------------------------------------------------------
+Sort
+  small
+-------------------------------------------------------------------------------
+a.cpp:1
+...............................................................................
+
+benchmark name                       samples       iterations    est run time
+                                     mean          low mean      high mean
+                                     std dev       low std dev   high std dev
+-------------------------------------------------------------------------------
+quick                                          100            10    1.25 ms
+                                          120.5 ns       119 ns    122.25 ns
+                                            7.5 ns         6 ns         9 ns
+
+a name so long that it has
+a line of its own                               20             1    1.116 s
+                                            1.5 us       1 us       0.25 ms
+                                            7.5 ns       6 ns         9 ns
+
+===============================================================================
+All tests passed (1 assertion in 1 test case)
 """,
     name="log.txt",
 )

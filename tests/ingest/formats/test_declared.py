@@ -90,8 +90,9 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
     ),
     "torchbench-userbenchmark": (
         [("resnet50", "test_bench", "inference", "cuda", 32, {}),
-         ("bert", "test_bench", "training", "cuda", {"extra_args": "['--x']"}), ("test_bench", "test_bench", {})],
-        [{"latency_median": 12.5e6}, {"gpu_peak": 2e9}, {"overhead": 3.0}],
+         ("bert", "test_bench", "training", "cuda", {"extra_args": "['--x']"}), ("test_bench", "test_bench", {}),
+         ("alexnet", "test_bench", "inference", {"run": "amp"})],
+        [{"latency_median": 12.5e6}, {"gpu_peak": 2.0 * 2**30}, {"overhead": 3.0}, {"latency": [58.25e6, 58.5e6], "cpu_peak": 2.0**29}],
     ),
     "codspeed": (
         [("a.go::b", {})],
@@ -187,12 +188,45 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
         [{"latency": [12.5, 13.5], "cpu_time": [12.0, 13.0], "latency_mean": 13.0, "cpu_time_mean": 12.5,
           "bytes_per_second": 1.5 * 2**30, "items": 2000.0, "items_mean": 2000.0}],
     ),
+    "catch2-text": (
+        [("quick", "Sort / small", {}), ("a name so long that it has a line of its own", "Sort / small", {})],
+        [{"latency_mean": 120.5, "latency_low": 119.0, "latency_high": 122.25, "latency_stddev": 7.5, "samples": 100.0, "iterations": 10.0},
+         {"latency_mean": 1500.0, "latency_low": 1000.0, "latency_high": 250000.0, "latency_stddev": 7.5, "samples": 20.0,
+          "iterations": 1.0}],
+    ),
     "catch2": (
         [("quick", "Sort / small", {}), ("bad", "Sort", {})],
         [{"latency_mean": 120.5, "latency_low": 119.0, "latency_high": 122.25, "latency_stddev": 7.5, "samples": 100.0,
           "iterations": 10.0, "resamples": 100000.0, "outlier_variance": 0.5}],
     ),
 }  # fmt: skip
+
+
+def test_times_of_tokens_have_an_older_and_a_newer_name() -> None:
+    """transformers: either gives the same times to and between tokens; texts are left out."""
+    text = SAMPLES["hf-benchmark"]["tiny_benchmark_20260501_100000.json"].decode()
+    newer, older = (
+        [
+            (one.metric, one.duration_ns)
+            for one in read("hf-benchmark", text.replace("dt_tokens", name), "t.json").of(Timing)
+        ]
+        for name in ("dt_tokens", "token_generation_times")
+    )
+
+    assert newer == older
+
+
+def test_a_template_of_ones_own_lists_results_with_their_context() -> None:
+    """nanobench: a list without the document around it; what was measured by two libraries are two cases."""
+    row = {
+        "title": "General",
+        "name": "subscribe",
+        "median(elapsed)": 2e-7,
+        "medianAbsolutePercentError(elapsed)": 0.01,
+    }
+    got = read("nanobench", json.dumps([{**row, "source": source} for source in ("rpp", "rxcpp")]), "r.json")
+
+    assert [("subscribe", "General", {"source": source}) for source in ("rpp", "rxcpp")] == cases(got)
 
 
 @pytest.mark.parametrize("kind", EXPECTED)

@@ -102,6 +102,30 @@ def test_sampling_stops_when_the_budget_is_spent() -> None:
     assert str(verdict).startswith("budget spent: ±")
 
 
+@pytest.mark.parametrize(
+    ("call_ns", "calm_each", "blocks"),
+    [(4_000_000, 4, 24), (4_000_000, 10**6, 40), (40_000_000, 4, 10)],
+    ids=["until six are calm", "at most four budgets", "too long to be calm"],
+)
+def test_a_busy_machine_is_given_more_time(call_ns: int, calm_each: int, blocks: int) -> None:
+    """The processor is kept in one sample of `calm_each`; the budget of a second pays for ten."""
+    clock = itertools.count(1)
+
+    def disturbed(loops: int, lead: int) -> Reading:
+        lost = next(clock) % calm_each != 0
+        return Reading(call_ns * (1 + lost) * loops, loops, disturbance={"involuntary_switches": int(lost)})
+
+    steady: list[Sample] = []
+
+    def emit(sample: Sample) -> None:
+        if sample.phase == "steady":
+            steady.append(sample)
+
+    Sampler([disturbed], emit, seed=0, now=lambda: len(steady) / 10).run(precision=0.0, budget_s=1.0, patience=4.0)
+
+    assert len(steady) == pytest.approx(blocks, abs=3)
+
+
 def test_repeat_is_an_exact_count() -> None:
     """Of steady blocks, whatever the precision."""
     rng = random.Random(1)

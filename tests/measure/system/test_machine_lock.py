@@ -86,9 +86,9 @@ def test_what_is_no_wait_is_refused(text: str) -> None:
 
 
 def test_or_measure_beside_it(holder: "subprocess.Popen[str]") -> None:
-    """If told."""
-    with alone("off"):
-        assert holder.poll() is None
+    """No lock is asked for; nor does what is started within wait."""
+    with alone("off"), alone("fail"):
+        pass
 
 
 def test_the_lock_goes_with_its_holder(holder: "subprocess.Popen[str]") -> None:
