@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import site
 import statistics
@@ -42,7 +43,8 @@ PROCESSES = 5  # of each function: how they differ is the error of a share
 SECONDS = 1.0  # that count in each, at least one call
 MOST_WAITING = 5  # times as long as that for the whole, where others have the processor
 LEAST_SHARE = 0.001
-PERIOD_S = 0.001  # mean time between samples, 0.5 to 1.5 times it; longer where samples are dear, as of deep stacks
+PERIOD_S = 0.001  # mean time between samples; longer where samples are dear, as of deep stacks
+SOONEST_S = 2e-5  # a timer that is over at once would never let the thread go on
 MOST_TAKEN = 0.008  # of the time, by handlers of samples; the whole disturbance was 0.3–3.2 % with it on four functions
 RECENT = 9  # samples, whose median is what one costs
 UNSAMPLED_EVERY = 4  # stretches: one runs without the timer, to tell what sampling adds to the processor time of a call
@@ -119,7 +121,8 @@ class LineSampler:
 
     The timer runs on through a pause, and time since the sample before is carried on beyond it: so each moment that counts is as
     likely to be looked at, however short the stretches between pauses are. Time in which others had the processor does not count:
-    on a busy machine it is longer than what any line takes.
+    on a busy machine it is longer than what any line takes. Nor does a sample that fell due then: a thread loses its processor at
+    system calls more often than elsewhere. Times between samples are exponential, so that the next is as likely at any moment.
     """
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
@@ -169,31 +172,36 @@ class LineSampler:
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
-        """A context in a pause, in which no samples are taken. The next is as likely at any moment after it."""
+        """A context in a pause, in which no samples are taken."""
         self._running = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         yield
         self._running = True
-        self._arm(self._random.uniform(0.0, 1.0))
+        self._arm()
 
-    def _arm(self, periods: float | None = None) -> None:
+    def _arm(self) -> None:
         # their median: some clocks of processor time go on by 10 ms at once, and a mean would hold one tick for long
         # and the first samples fill caches: so rare as they are dear, the next would come after a tenth of all
         dear_s = statistics.median(self._costs) / 1e9 / MOST_TAKEN if len(self._costs) == RECENT else 0.0
-        signal.setitimer(
-            signal.ITIMER_REAL,
-            max(self._period_s, dear_s) * (self._random.uniform(0.5, 1.5) if periods is None else max(periods, 1e-3)),
-        )
+        self._armed = self._clock.waited(), _sleeps()
+        signal.setitimer(signal.ITIMER_REAL, max(self._random.expovariate(1 / max(self._period_s, dear_s)), SOONEST_S))
+
+    def _is_due_while_waiting(self) -> bool:
+        """True if others had the processor since the timer was set, and the thread did not sleep."""
+        waited, sleeps = self._armed
+        return self._clock.waited() > waited and _sleeps() == sleeps
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
         if not self._running:  # a late signal must not start the timer again, which would end the process
             return
-        if self._counts:
-            began = time.thread_time_ns()
+        began = time.thread_time_ns()
+        is_taken = self._counts and not self._is_due_while_waiting()
+        if is_taken:
             self._charge(frame, self._clock.read())
-            self._last = self._clock.read()  # sampling is nobody's time
-            self._costs.append(time.thread_time_ns() - began)
         self._arm()
+        if is_taken:
+            self._costs.append(time.thread_time_ns() - began)
+            self._last = self._clock.read()  # sampling is nobody's time
 
     def _charge(self, frame: FrameType | None, now: int) -> None:
         place, foreign = None, None
@@ -217,6 +225,11 @@ class LineSampler:
             is_ours = file.startswith("<") or _BENCH in inside
             found = self._owners[file] = "bench" if is_ours else "library" if inside else "user"
         return found
+
+
+def _sleeps() -> int:
+    """The times that this thread gave its processor up by itself."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
 def _library_folders() -> Iterator[str]:

@@ -69,8 +69,12 @@ class OwnClock:
 
     def read(self) -> int:
         """Nanoseconds since any moment."""
-        waited = 0 if self._waits is None else int(os.pread(self._waits, 64, 0).split()[1])
+        waited = self.waited()
         return time.perf_counter_ns() - waited
+
+    def waited(self) -> int:
+        """Nanoseconds in which it stood still."""
+        return 0 if self._waits is None else int(os.pread(self._waits, 64, 0).split()[1])
 
 
 def _of_this_process() -> tuple[int, ...]:

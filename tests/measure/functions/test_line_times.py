@@ -179,14 +179,19 @@ def test_a_pause_counts_for_no_line(work: Any) -> None:
 
 
 def test_time_in_which_others_have_the_processor_counts_for_no_line(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine it would be charged to the line that lost it, however short that is."""
-    waited = itertools.count(0, 10**15)  # ns, as the kernel counts them
-    monkeypatch.setattr(os, "pread", lambda *_: f"1 {next(waited)} 1".encode())
-    monkeypatch.setattr(time, "perf_counter_ns", itertools.count(0, 10**15 + 1000).__next__)
+    """On a busy machine it is longer than a line; a sample that fell due then is left out, unless the thread slept as well."""
+    waited, wall, sleeps = 0, 0, 0
+    monkeypatch.setattr(os, "pread", lambda *_: f"1 {waited} 1".encode())
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: wall)
+    monkeypatch.setattr(line_times, "_sleeps", lambda: sleeps)
+    charged = []
     with LineSampler(period_s=60) as sampler:
-        sampler._sample(0, sys._getframe())
+        for more, slept in ((10**15, 0), (0, 0), (10**15, 1)):
+            waited, wall, sleeps = waited + more, wall + more + 1000, sleeps + slept
+            sampler._sample(0, sys._getframe())
+            charged.append(sum(sampler.spent.values()))
 
-    assert [*sampler.spent.values()] == [1000]
+    assert charged == [0, 2000, 3000]
 
 
 def test_a_thread_that_waits_for_the_interpreter_gets_its_turn_as_where_it_is_timed(
