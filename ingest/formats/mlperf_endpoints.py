@@ -1,6 +1,6 @@
 """MLPerf Endpoints: what `inference-endpoint benchmark` writes as result_summary.json (2026), one file a point of load."""
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from ..readers.declared import Declared, Quantity, leaves, look, take
@@ -9,6 +9,7 @@ from ..readers.results import Results, Subject, number
 from . import _serving
 
 METADATA = "run_metadata.json"  # beside it in a submission
+PERFORMANCE = "performance"  # the folder of a run in which newer versions write it, beside that of accuracy
 PERCENTILE = r"(\d+(?:\.\d*[1-9])?)(?:\.0+)?"
 ROLLUP = r"(min|max|median|avg|std_dev)"
 SERIES = r"(ttft|tpot|latency)"
@@ -19,14 +20,14 @@ class MlperfEndpoints(Declared):
     """Summaries of MLPerf Endpoints."""
 
     name = "mlperf-endpoints"
-    doc = "MLPerf Endpoints summary JSON (result_summary.json)"
+    doc = "MLPerf Endpoints summary JSON (result_summary.json, results_summary.json)"
     becomes = (
         "case named by the folder of its model (MODEL/r16/); load, concurrency and parallelism (run_metadata.json beside it) → "
         "axes; qps → request_throughput, tps → output_throughput"
     )
     lost = "other fields of run_metadata.json"
-    places = tuple(f"{'*/' * deep}result_summary.json" for deep in (1, 2, 3, 4))
-    shapes = (frozenset({"n_samples_issued", "n_samples_completed", "n_samples_failed", "output_sequence_lengths"}),)
+    places = tuple(f"{'*/' * deep}{name}_summary.json" for deep in (1, 2, 3, 4) for name in ("result", "results"))
+    shapes = (frozenset({"n_samples_issued", "n_samples_completed", "duration_ns", "output_sequence_lengths"}),)
     holds = Object
     values = {
         "duration_ns": Quantity("benchmark_duration", "ns", better=None),
@@ -63,9 +64,11 @@ class MlperfEndpoints(Declared):
 
     def case(self, record: Object, results: Results, name: str | None = None) -> Subject:
         """Load is what its own settings say, and parallelism those beside it."""
-        folder = results.part.path.resolve().parent
+        folder = _folder(results)
         about: Object = results.context
-        axes = {"concurrency": about.get("concurrency"), **about.section("config_summary")}
+        summed = about.get("config_summary")  # its parts, or a text: TP 1, PP 1
+        parts = summed if isinstance(summed, Object) else {"config_summary": summed}
+        axes = {"concurrency": about.get("concurrency"), **parts}
         for keys, value in list(leaves(record)):
             if keys[:2] == ("run_config", "load_pattern") and not isinstance(value, list):
                 axes["_".join(keys[2:]) or "load_pattern"] = take(record, keys)
@@ -91,10 +94,16 @@ class MlperfEndpoints(Declared):
             _serving.outcome(case, counts, [], record.whole("n_samples_issued") or 0)
 
 
+def _folder(results: Results) -> Path:
+    """The folder of its run."""
+    folder = results.part.path.resolve().parent
+    return folder.parent if folder.name == PERFORMANCE else folder
+
+
 def _metadata(results: Results) -> Object:
     """The metadata that lies beside the summary in a submission; empty where it is missing or unreadable, which is noted."""
     try:
-        found = decode_companion(results.part.path.parent, METADATA)
+        found = decode_companion(_folder(results), METADATA)
     except BadRecord as error:
         results.note(f"what lies beside it does not say how it was measured: {error}")
         return Object()

@@ -202,6 +202,24 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["result_summary.json", "results_summary.json", "performance/result_summary.json"])
+@pytest.mark.parametrize("parts", ["TP 8, PP 1", {"tensor_parallel": 8}, None])
+def test_a_summary_of_endpoints_is_of_its_run(name: str, parts: object) -> None:
+    """Wherever a version writes it, beside its failed requests or without, and however its parallelism is said."""
+    summary = {
+        "n_samples_issued": 4,
+        "n_samples_completed": 4,
+        "duration_ns": 2e9,
+        "output_sequence_lengths": {"total": 160},
+    }
+    beside = {"tiny/r16/run_metadata.json": json.dumps({"config_summary": parts})}
+    got = read("mlperf-endpoints", summary, f"tiny/r16/{name}", beside)
+
+    axes = {"concurrency": 16, "output_tokens": 40}
+    axes |= parts if isinstance(parts, dict) else {"config_summary": parts} if parts else {}
+    assert [("tiny", "serving", axes)] == cases(got)
+
+
 def test_times_of_tokens_have_an_older_and_a_newer_name() -> None:
     """transformers: either gives the same times to and between tokens; texts are left out."""
     text = SAMPLES["hf-benchmark"]["tiny_benchmark_20260501_100000.json"].decode()
