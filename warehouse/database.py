@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .console.numbers import counted
 from .errors import BenchError, StoreBusy
 from .files import may_not_write
-from .load import DAMAGED_SINCE, changed_files, lacks_partial, load, load_apart, must_exist, rebuild
+from .load import DAMAGED_SINCE, changed_files, damaged_files, lacks_partial, load, load_apart, must_exist, rebuild
 from .log import EventLog, LogFile
 from .log_files import counting_files
 from .settings import DEFAULT, FloorRule, find_setting, regular, setting
@@ -58,11 +58,7 @@ class Warehouse:
                     return cls(store, _opened_apart(store, config))
                 if has_new:
                     note([f"what was recorded last is not in this answer: {error}"])
-                note(
-                    f"{file.name} {DAMAGED_SINCE}"
-                    for file in changed
-                    if known and file.size_bytes != known[file.name].size_bytes
-                )
+                note(f"{file.name} {DAMAGED_SINCE}" for file in damaged_files(changed, known or {}))
             connection = connect(store.database, config)
         _name_machines(connection)
         _set_floors(connection)

@@ -44,6 +44,7 @@ DAMAGED_SINCE = (
     "was damaged after it was loaded: all of its events are still in the answers, and a rebuild would lose some. "
     "Restore it from a copy."
 )
+READ_FOR_AN_ANSWER = 1 << 25  # bytes
 DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
 
 # what derived tables are computed from
@@ -256,6 +257,20 @@ def readable_files(store: Store) -> tuple[list[LogFile], LeftOut]:
 def changed_files(files: Sequence[LogFile], known: Mapping[str, LoadedFile]) -> list[LogFile]:
     """The loaded files that were written to since."""
     return [file for file in files if file.name in known and not known[file.name].is_as(file)]
+
+
+def damaged_files(changed: Sequence[LogFile], known: Mapping[str, LoadedFile]) -> Iterator[LogFile]:
+    """Those of the changed files that are damaged, in a store where nothing can note that the others are whole.
+
+    So each answer reads them again, and of files that are as long as they were no more than a moment's worth: a store that
+    was copied to a read-only disk may be large. `verify` reads all.
+    """
+    left = READ_FOR_AN_ANSWER
+    for file in changed:
+        is_as_long = file.size_bytes == known[file.name].size_bytes
+        left -= file.size_bytes * is_as_long
+        if not is_as_long or (left >= 0 and not _is_whole(file)):
+            yield file
 
 
 def lacks_partial(files: Sequence[LogFile], known: Mapping[str, LoadedFile]) -> bool:

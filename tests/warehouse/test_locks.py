@@ -26,6 +26,7 @@ from bench.warehouse.locks import claim, claim_of, claimed, holder_lives, proces
 from bench.warehouse.log import EventLog
 from bench.warehouse.recorder import run
 from bench.warehouse.store import HOLDER, Store
+from bench.warehouse.upkeep import healing
 
 from ..exhaustive import first_of
 from ..ingest.records import lines, step
@@ -295,7 +296,7 @@ def test_a_store_that_takes_nothing_more_answers_from_its_last_load(
 def test_a_copied_store_on_a_read_only_disk_lacks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its files have other times than when they were loaded, and nothing new; one that shrank is told."""
+    """Its files have other times than when they were loaded, and nothing new; one that is damaged is told."""
     store = Store(tmp_path / "store")
     with run("main", store=store.root) as recorder:
         recorder.case("m").timing(7)
@@ -308,9 +309,12 @@ def test_a_copied_store_on_a_read_only_disk_lacks_nothing(
 
     monkeypatch.setattr(shutil, "copyfile", refused)
     assert (durations(store), capsys.readouterr().err) == ([7], "")
-    path.write_bytes(path.read_bytes()[:100])
-    assert durations(store) == [7]
-    assert f"{path.name} was damaged after it was loaded" in capsys.readouterr().err
+    whole = path.read_bytes()
+    for damaged in (whole[:100], bytes([*whole[:100], whole[100] ^ 1, *whole[101:]])):
+        path.write_bytes(damaged)
+        healing._noted.clear()
+        assert durations(store) == [7]
+        assert f"{path.name} was damaged after it was loaded" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

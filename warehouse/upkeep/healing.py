@@ -73,7 +73,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    text = str(error)
+    text = str(error.__cause__ or error)  # its own words: the error that it became names the file and a cure, too
     return next((sign for sign in CORRUPT if sign in text), text.splitlines()[0])
 
 
