@@ -73,7 +73,8 @@ class _Header:
     def differing(self, rows: list[list[str]]) -> str | None:
         """The reason for which rows are not one series: a time or text that should not differ; None if they are one."""
         commits = [index for index, name in enumerate(self.names) if name.lower() in COMMITS]
-        keys = [tuple(row[index] for index in (self.time, *commits)) for row in rows]
+        once = set(map(tuple, rows))  # a row that stands there twice is one measurement
+        keys = [tuple(row[index] for index in (self.time, *commits)) for row in once]
         if len(set(keys)) < len(keys):
             return "its rows repeat a time"
         for index, name in enumerate(self.names):

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from bench.ingest.run import ingest
 from bench.warehouse.events import Metric
+from bench.warehouse.store import Store
+from bench.warehouse.upkeep.verify import verify
 
 from .reading import Read, read, recognised
 
@@ -58,6 +61,19 @@ def test_missing_values_are_null_or_absent() -> None:
 
     assert [(m.value, m.original_value) for m in got.of(Metric)] == [(1.0, None), (None, "NaN"), (None, "oops")]
     assert got.accounting == (4, 4, 0)
+
+
+def test_a_row_that_stands_there_twice_is_read_once(tmp_path: Path) -> None:
+    """Of a history that grew; the whole file was not recognised for it, which it was the day before."""
+    path, store = tmp_path / "api.csv", Store(tmp_path / "store")
+    for text, counts in (
+        (TEXT + TEXT.splitlines(keepends=True)[-1], (3, 2, 0, 1)),
+        (TEXT + TEXT.partition("\n")[2], (4, 0, 0, 4)),
+    ):
+        path.write_text(text)
+        (line,) = ingest(store, [str(path)]).lines
+        assert (line.lines, line.loaded, line.rejected, line.known) == counts
+        assert verify(store).problems == {}
 
 
 def test_comments_and_broken_rows() -> None:
