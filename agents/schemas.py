@@ -14,6 +14,7 @@ from .. import sql
 from ..query.cost.model import FORMULA, MODEL_SCHEMA, CostModel
 from ..sql import ViewColumn
 from ..warehouse.errors import BenchError, UnknownName
+from ..warehouse.files import cannot_write
 from .answers import ANSWERS, JsonAnswer, RowShape, row_shape
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -163,7 +164,7 @@ def write_schemas(folder: Path) -> list[str]:
         The names of the files that changed.
 
     Raises:
-        BenchError: A file there has the same version, and a column that is gone or has another type now.
+        BenchError: A file there has the same version, and a column that is gone or has another type now, or none can be written.
     """
     changed = []
     for name in ANSWERS:
@@ -176,9 +177,12 @@ def write_schemas(folder: Path) -> list[str]:
                 f"{path.name} has the same version, and {broken[0]}. Raise the version of {name!r} in agents/answers.py."
             )
         changed.append(path.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ANSWERS:
-        (folder / file_name(name)).write_text(text(name), encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ANSWERS:
+            (folder / file_name(name)).write_text(text(name), encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(folder, error, choose="another folder") from error
     return changed
 
 

@@ -162,19 +162,29 @@ def project_file(start: Path | None = None) -> ProjectFile | None:
     """The nearest file with settings, from the working directory upward; bench.toml counts before pyproject.toml.
 
     Raises:
-        BenchError: It is not valid TOML, or a key holds something else than it may.
+        BenchError: It cannot be read, is not valid TOML, or a key holds something else than it may.
         UnknownName: It has a key that is none; the message suggests the nearest one.
     """
     start = start or Path.cwd()
     for folder in (start, *start.parents):
         for name in (OWN_FILE, SHARED_FILE):
-            try:
-                text = (folder / name).read_text(encoding="utf-8-sig")
-            except (OSError, UnicodeDecodeError):  # what cannot be read tells nothing
-                continue
-            if name == OWN_FILE or _TABLE.search(text):
-                return _parsed(folder / name, text)
+            data = _read(folder / name)
+            if data is not None and (name == OWN_FILE or _TABLE.search(data.decode(errors="replace"))):
+                try:
+                    return _parsed(folder / name, data.decode("utf-8-sig"))
+                except UnicodeDecodeError as error:
+                    raise BenchError(f"{folder / name} is not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
     return None
+
+
+def _read(path: Path) -> bytes | None:
+    """The content of a file; None if there is none, or if nothing says that a file that cannot be read has settings."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        if path.name == OWN_FILE and path.is_file():
+            raise BenchError(f"cannot read the settings in {path}: {error.strerror}. Look who may read it.") from error
+        return None
 
 
 @functools.lru_cache(maxsize=8)

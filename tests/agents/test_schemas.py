@@ -230,6 +230,14 @@ def test_a_version_only_gains_columns(tmp_path: Path, monkeypatch: pytest.Monkey
     assert write_schemas(tmp_path) == ["cases.json"]
 
 
+def test_a_folder_that_cannot_be_made_is_no_bug(tmp_path: Path) -> None:
+    """It ended with the exit code of an internal error."""
+    (tmp_path / "file").touch()
+    with pytest.raises(BenchError, match=r"cannot write .*file/x: Not a directory. Choose another folder.") as error:
+        write_schemas(tmp_path / "file" / "x")
+    assert error.value.exit_code == 2
+
+
 def test_what_breaks_a_promise() -> None:
     """A column that is gone or of another type, wherever it stands; a new one does not."""
     old = schema("explain")

@@ -48,6 +48,17 @@ def test_every_key_can_be_set_in_pyproject(project: Path) -> None:
     assert {find_setting(key)[1] for key in SETTINGS} == {str(project / "pyproject.toml")}
 
 
+@pytest.mark.parametrize(("name", "text"), [("bench.toml", ""), ("pyproject.toml", "[tool.bench]\n")])
+def test_a_file_that_is_not_utf8_is_no_missing_one(project: Path, name: str, text: str) -> None:
+    """Its settings were left out in silence; a pyproject.toml without any is nobody's concern."""
+    (project / name).write_bytes(text.encode() + b'floor = "5%"  # \xe9\n')
+    with pytest.raises(BenchError, match=rf"{name} is not UTF-8 at byte \d+. Save it as UTF-8."):
+        setting("floor")
+    (project / name).unlink()
+    (project / "pyproject.toml").write_bytes(b"[tool.other]\nfloor = 1  # \xe9\n")
+    assert find_setting("floor") == (0.03, "default")
+
+
 def test_the_environment_counts_before_the_file_and_the_file_before_the_default(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
