@@ -73,7 +73,8 @@ class K6(JsonFormat):
 
 def _k6_listed(document: Object, results: Results) -> Iterable[Any]:
     """The metrics of a summary of version 1.0, which says when it was written, and how long the test took."""
-    found, ended = document.section("results"), document.section("metadata").moment("generated_at")
+    found, metadata = document.section("results"), document.section("metadata")
+    ended = metadata.moment("generated_at") or metadata.moment("generatedAt")
     metrics, duration = found.array("metrics"), number(document.section("config").get("duration_seconds"))
     began = Instant(ended - round(duration * 1e6)) if ended is not None and duration is not None else ended
     results.run(started_at=began, tags=document.left())

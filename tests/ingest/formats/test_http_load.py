@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from bench.warehouse.events import CaseRecord
 
 from ..conftest import Load
@@ -32,6 +33,16 @@ def test_k6_has_the_same_metrics_in_both_its_files() -> None:
         key: said[key] for key in ("latency_mean", "latency_p95", "requests")
     }
     assert other["http_req_failed"] == (0.25, None)
+
+
+@pytest.mark.parametrize("key", ["generated_at", "generatedAt"])
+def test_a_summary_of_k6_1_0_says_when_it_was_written(key: str) -> None:
+    """In either spelling of its versions."""
+    listed = [{"name": "http_reqs", "type": "counter", "values": {"count": 100, "rate": 10.0}}]
+    metadata = {"k6Version": "1.1.0", key: "2026-05-01T10:00:00Z"}
+    got = read("k6", {"version": "1.0.0", "metadata": metadata, "results": {"metrics": listed}}, "home.json")
+
+    assert [run.started_at for run in got.runs] == [1_777_629_600_000_000]
 
 
 def test_oha_says_seconds() -> None:
