@@ -41,7 +41,7 @@ CASE = "torch.compile"
 
 
 @dataclass(slots=True)
-class _Compiled:
+class _LogSums:
     """The sums of a log."""
 
     torch: str | None = None  # its version
@@ -71,7 +71,7 @@ class TorchLogs(TextFormat):
 
     def load(self, lines: list[str], results: Results) -> int:
         """One record for all of them, and one for each entry that cannot be read."""
-        found, first = _Compiled(), 0
+        found, first = _LogSums(), 0
         for number, header, payload in _entries(lines):
             try:
                 _take(found, json.loads(header), payload)
@@ -101,7 +101,7 @@ def _entries(lines: list[str]) -> Iterator[tuple[int, str, str]]:
         yield number, header, "\n".join(payload)
 
 
-def _take(found: _Compiled, header: Any, payload: str) -> None:
+def _take(found: _LogSums, header: Any, payload: str) -> None:
     if EVENT in header:
         _time(found, json.loads(payload))
     elif COMPILATION in header:
@@ -123,7 +123,7 @@ def _take(found: _Compiled, header: Any, payload: str) -> None:
             found.reasons["graph_break", reason, f"{broken[1]} in {functions[-1]}"] += 1
 
 
-def _time(found: _Compiled, event: Any) -> None:
+def _time(found: _LogSums, event: Any) -> None:
     """Add the time of a phase that ends; one that ends without its beginning tells none."""
     name, begun = event["name"], found.begun[event.get("pid"), event.get("tid")]
     if event["ph"] == "B":
@@ -134,7 +134,7 @@ def _time(found: _Compiled, event: Any) -> None:
         found.times[SAME.get(name, name)] += max(float(event["ts"]) - last[1], 0.0) * 1000
 
 
-def _add(found: _Compiled, results: Results) -> None:
+def _add(found: _LogSums, results: Results) -> None:
     subject = results.case(CASE)
     subject.metric("compilations", found.compilations, "count")
     if found.times:
