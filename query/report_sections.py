@@ -66,7 +66,7 @@ def summary(
     )"""
     query = f"""
         SELECT {", ".join(f"own.{axis}" for axis in PANEL)},
-            own.speedup, own.low, own.high, own.n, earlier.speedup, nullif(own.dashboard_speedup, own.speedup),
+            own.speedup, own.low, own.high, nullif(own.n, 0), earlier.speedup, nullif(own.dashboard_speedup, own.speedup),
             CASE WHEN own.n_elsewhere IS NOT NULL THEN own.matched_speedup END,
             CASE WHEN own.n_elsewhere IS NOT NULL THEN own.n_matched END, own.rate, earlier.rate, own.mean_seconds,
             earlier.mean_seconds, own.mean_ratio, earlier.mean_ratio, own.flagged, nullif(own.skipped, 0)

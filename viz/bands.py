@@ -125,9 +125,9 @@ class Bands:
                 found[-1].append(band)
         return [line for line in found if line]
 
-    def has_modes(self, configs: Iterable[str]) -> bool:
-        """True if points of any of these configs have two modes somewhere."""
-        return any(self._told(band) and band.modes for config in configs for band in self.of_config[config])
+    def bands_of_two_modes(self, config: str) -> list[Band]:
+        """Those whose points have two modes."""
+        return [band for band in self.of_config[config] if self._told(band) and band.modes]
 
     def _told(self, band: Band) -> bool:
         return band.points >= _LEAST * 2 / 3 and band.end - band.start <= _WIDEST * self.x_end

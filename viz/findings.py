@@ -33,6 +33,41 @@ def largest(values: Iterable[tuple[str, float | None]], unit: str | None, what: 
     return f"{shorten(known[0][1], _NAME)}: {what} {amount(known[0][0], unit)}{share}"
 
 
+def of_lines(points: Sequence["Point"], what: str, places: str) -> str | None:
+    """The finding of lines over sizes: how one grows, how two lie apart, or which of several is below all others."""
+    count = len({point.series for point in points})
+    if len({(point.series, point.x) for point in points}) < len(points):
+        return None  # several values of one place are no line
+    return (grown if count == 1 else apart if count == 2 else lowest)(points, what, places)
+
+
+def grown(points: Sequence["Point"], what: str, places: str) -> str | None:
+    """The ends of one series: `about 256 tokens: 1.60x the time from 1 to 64 requests`; None where intervals meet."""
+    if len(points) < 2:
+        return None
+    ordered = sorted(points, key=lambda point: point.x)
+    first, last = ordered[0], ordered[-1]
+    if first.y <= 0 or last.y <= 0 or not (_above(first, last) or _above(last, first)):
+        return None
+    name = shorten(first.series, _NAME)
+    return f"{name}: {times(last.y / first.y)} the {what} from {first.x:,.6g} to {last.x:,.6g} {places}"
+
+
+def lowest(points: Sequence["Point"], what: str, places: str) -> str | None:
+    """The series below all others wherever they all are: `gpt2: the least time of 4 at all 5 lengths`."""
+    by_series: dict[str, dict[float, Point]] = {}
+    for point in points:
+        by_series.setdefault(point.series, {})[point.x] = point
+    common = sorted(set.intersection(*(set(own) for own in by_series.values()))) if by_series else []
+    if len(by_series) < _FEWEST or len(common) < 2:
+        return None
+    least = min(by_series, key=lambda name: by_series[name][common[0]].y)
+    others = [own for name, own in by_series.items() if name != least]
+    if not all(_above(own[x], by_series[least][x]) for own in others for x in common):
+        return None
+    return f"{shorten(least, _NAME)}: the least {what} of {len(by_series)} at all {len(common)} {places}"
+
+
 def apart(points: Sequence["Point"], what: str, places: str) -> str | None:
     """Two series, one above the other wherever both are: `bert: 1.5–2.1x the time of gpt2 at all 5 lengths`.
 

@@ -34,6 +34,18 @@ def test_one_series_is_above_the_other_only_where_it_is_so_everywhere() -> None:
     assert findings.apart(wide, "time", "lengths") is None
 
 
+def test_lines_over_sizes_are_told_by_how_many_they_are() -> None:
+    """One by its ends, two by their ratios, more by the one below all others; nothing where that is not so everywhere."""
+    one, two, three = line("bert", 2.0, 6.0), line("gpt2", 1.0, 2.0), line("t5", 3.0, 7.0)
+
+    assert findings.of_lines(one, "time", "tokens") == "bert: 3.00x the time from 0 to 1 tokens"
+    assert findings.of_lines(line("bert", 2.0, 6.0, low=1.0, high=9.0), "time", "tokens") is None
+    assert findings.of_lines([*one, *two], "time", "sizes") == "bert: 2–3x the time of gpt2 at all 2 sizes"
+    assert findings.of_lines([*one, *two, *three], "time", "sizes") == "gpt2: the least time of 3 at all 2 sizes"
+    assert findings.of_lines([*one, *two, *line("t5", 0.5, 7.0)], "time", "sizes") is None
+    assert findings.of_lines([*one, *one], "time", "sizes") is None
+
+
 def test_the_largest_step_of_lines_is_named_with_its_place() -> None:
     """Short lines say nothing; of quiet ones that nothing lasting changed is the finding."""
     quiet = [(f"day {place}", 100 + 0.1 * (place % 3)) for place in range(16)]

@@ -101,12 +101,16 @@ def test_the_generic_title_begins_the_subtitle() -> None:
     assert title(draw(warehouse, title="Mine")) == "Mine"
 
 
+def test_the_title_of_one_config_is_its_growth() -> None:
+    """From the fewest tokens to the most, by medians of steps whose middle 90 % lie apart."""
+    assert title(draw(two(0.8, 0.8, 0.8, 0.8), configs=["A"])) == "A: 3.00x the time from 64 to 600 tokens"
+
+
 @pytest.mark.parametrize(
     ("store", "options"),
     first_of(
         2,
         [
-            ({}, {"configs": ["A"]}),
             ({"names": ("A", "B", "C")}, {}),
             ({}, {"trim": 100}),
             ({}, {"max_schedule_ms": 50}),
@@ -114,10 +118,10 @@ def test_the_generic_title_begins_the_subtitle() -> None:
             ({}, {"size": (2.0, 1.8)}),
         ],
     ),
-    ids=["one config", "three configs", "other lines", "some steps", "another machine", "no room"],
+    ids=["three configs", "other lines", "some steps", "another machine", "no room"],
 )
 def test_the_title_stays_generic(store: dict[str, Any], options: dict[str, Any]) -> None:
-    """One config has nothing to compare; verdicts may be on other steps, a machine the cause, the figure too small."""
+    """Verdicts may be on other steps, a machine the cause, the figure too small."""
     assert title(draw(two(0.8, 0.8, 0.8, 0.8, **store), **options)) == TITLE
 
 

@@ -11,6 +11,7 @@ from ...warehouse.console.numbers import counted, exact_percent
 from ...warehouse.errors import NothingToShow
 from .. import step_filter
 from ..data import all_configs, in_order, read_rows, select
+from ..findings import grown
 from ..marks.lines import Lines, Panel, Point
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -118,7 +119,7 @@ def draw(
         "latency-vs-batch",
         title=title,
         default_title=TITLE,
-        finding=of_two_series(warehouse, steps),
+        finding=of_two_series(warehouse, steps) if several else _finding(form.points),
         facts=[
             *common_values(rows, ("config",)),
             *series.facts(),
@@ -134,6 +135,14 @@ def draw(
         total=sum(row["n"] for row in rows),
         notes=series.notes(),
     )
+
+
+def _finding(points: Sequence[Point]) -> str | None:
+    """The growth of the line over most batch sizes."""
+    lines: dict[str, list[Point]] = {}
+    for point in points:
+        lines.setdefault(point.series, []).append(point)
+    return grown(max(lines.values(), key=len), "time", "requests")
 
 
 def _about(tokens: int) -> str:

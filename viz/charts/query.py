@@ -9,7 +9,7 @@ import click
 from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow
-from .. import query_rows, user_spec
+from .. import findings, query_rows, user_spec
 from ..data import Row, all_configs
 from ..marks.bars import Bar, Bars
 from ..marks.lines import Lines, Panel, Point
@@ -100,6 +100,7 @@ def draw(
         "query",
         title=title,
         default_title=_title(columns),
+        finding=_finding(rows, columns, kind, log_y) if len(rows) == counts["read"] else None,
         facts=[
             *(common_values(rows, ("series",)) if color else []),
             _drawn(rows, counts),
@@ -113,6 +114,28 @@ def draw(
         total=counts["read"],
         notes=_notes(counts),
     )  # fmt: skip
+
+
+def _finding(rows: Sequence[Row], columns: Columns, kind: str, log_y: bool) -> str | None:
+    """The largest of bars, the largest step of lines over time, or how lines over numbers differ."""
+    what, unit = units.name_and_unit(columns.y)
+    if kind == "bars":
+        named = [f"{row['written']} · {row['series']}" if columns.color else str(row["written"]) for row in rows]
+        values = [(name, row["y"]) for name, row in zip(named, rows, strict=True)]
+        return None if log_y or len({*named}) < len(named) else findings.largest(values, unit, what)
+    points = [
+        Point(panel=0, series=row["series"] if columns.color else what, x=row["x"], y=row["y"])
+        for row in rows if columns.x_kind != "name"
+    ]  # fmt: skip
+    if columns.x_kind == "number":
+        return (
+            findings.of_lines(points, what, f"values of {units.name_and_unit(columns.x)[0]}") if columns.color else None
+        )
+    lines: dict[str, dict[str, float]] = {}
+    for point in sorted(points, key=lambda point: point.x):
+        lines.setdefault(point.series, {})[format_instant(point.x)] = point.y
+    is_line = sum(map(len, lines.values())) == len(points) and kind == "line"
+    return findings.moved({name: [*line.items()] for name, line in lines.items()}) if is_line else None
 
 
 def _title(columns: Columns) -> str:

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from ...warehouse.console.declared import Option, Runs
-from ...warehouse.console.numbers import counted
+from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from .. import downsample, step_filter
 from ..bands import Bands
 from ..data import Row, all_configs, read_rows
+from ..findings import grown
 from ..marks import cost_curves
+from ..marks.lines import Point
 from ..marks.scatter import Y_TITLE, Steps
 from ..options import Size, Title
 from ..output.figure import SIZE, Figure, compose
@@ -30,6 +32,7 @@ _TABLE = {  # columns of a table of what is drawn, and what the query calls them
     "step": "rank", "path": "path", "line": "line", "steps": "n", "fitted_ms": "fitted_ms",
 }  # fmt: skip
 DENSE_FROM = 2_000  # steps of which more would cover each other
+_NAMED = 40  # columns of a config in a title
 _TOLD = 3  # fits that the subtitle has room for
 
 
@@ -126,12 +129,12 @@ def draw(
         "runtime-vs-tokens",
         title=title,
         default_title=TITLE,
-        finding=of_two_series(warehouse, steps),
+        finding=_of_one(bands, drawn_configs[0]) if len(drawn_configs) == 1 else of_two_series(warehouse, steps),
         facts=[
             *drawn_configs[: len(drawn_configs) == 1], *series.facts(), *facts,
             *_drawn(rows, total, all_read=not facts, dense=dense),
             *(["line: median, band: middle 90 %"] if form.medians else []),
-            *(["two lines: times of two modes"] if bands.has_modes(form.medians) else []), *_fits(form.models),
+            *(["two lines: times of two modes"] if any(map(bands.bands_of_two_modes, form.medians)) else []), *_fits(form.models),
         ],
         form=form,
         sql=sql,
@@ -147,6 +150,20 @@ def draw(
         total=total,
         notes=[*series.notes(), *(f"no step to draw in {printable(name)!r}" for name in counts if name not in drawn_configs)],
     )  # fmt: skip
+
+
+def _of_one(bands: Bands, config: str) -> str | None:
+    """Two modes of times where there are, else their growth with the tokens."""
+    if modes := bands.bands_of_two_modes(config):
+        low, high = (amount(median * 1e6, "ns") for _, median, _ in max(modes, key=lambda band: band.points).modes)
+        span = f"{modes[0].start:,.0f}–{modes[-1].end:,.0f}"
+        return f"{shorten(printable(config), _NAMED)}: times of two modes at {span} tokens, such as {low} and {high}"
+    points = [
+        Point(panel=0, series=printable(config), x=round(band.x), y=band.median, low=band.low, high=band.high)
+        for line in bands.lines(config)
+        for band in line
+    ]
+    return grown(points, "time", "tokens")
 
 
 _WHOLE = """,

@@ -11,7 +11,7 @@ from ...warehouse.console.declared import Backends, Configs, Models, Option, Run
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows
-from ..findings import apart
+from ..findings import grown, of_lines
 from ..marks.lines import Lines, Panel, Point
 from ..options import Size, Title
 from ..output.figure import Figure, compose
@@ -106,9 +106,10 @@ def draw(
     failed = _failed(warehouse, METRICS[metric][kind], f"{where} AND {column} IS NOT NULL")
     names = dict(zip(models, short_names, strict=False))
     labelled = [{**row, "name": names.get(row["name"], row["name"])} for row in rows]
+    whose = distinguish(labelled, SERIES, always="name")
     series = [
         label if row[other] is None else f"{label} - {called}: {row[other]}"
-        for label, row in zip(distinguish(labelled, SERIES, always="name"), rows, strict=True)
+        for label, row in zip(whose, rows, strict=True)
     ]
     shown = [
         (row, name) for row, name in zip(rows, series, strict=True) if no_log or (row[column] > 0 and row["value"] > 0)
@@ -136,7 +137,7 @@ def draw(
         "usage",
         title=title,
         default_title=_title(metric, labelled, relative_to),
-        finding=apart(form.points, what, f"{x.replace('-', ' ')}s"),
+        finding=_finding(form.points, [*zip(rows, whose, strict=True)], (column, other), what) if not hidden else None,
         facts=[
             *common_values(rows, ("config", "backend", "dtype", "device")),
             f"{len(shown)} of {counted(len(rows), 'result')}" if hidden else counted(len(rows), "result"),
@@ -157,6 +158,24 @@ def draw(
         ],
         notes=[f"{counted(hidden, 'value')} not above 0: no place on a logarithmic axis; see --no-log"] if hidden else (),
     )  # fmt: skip
+
+
+def _finding(points: Sequence[Point], rows: Sequence[tuple[Row, str]], axes: tuple[str, str], what: str) -> str | None:
+    """The growth of one model over the axis that was asked for, by its longest line; of several how they differ at all sizes."""
+    if len({whose for _, whose in rows}) == 1:
+        lines: dict[str, list[Point]] = {}
+        for point in points:
+            lines.setdefault(point.series, []).append(point)
+        return grown(max(lines.values(), key=len), what, "tokens" if axes[0] == "sequence_length" else "samples")
+    sizes = sorted({tuple(row[axis] or 0 for axis in axes) for row, _ in rows})
+    of_sizes = [
+        Point(
+            panel=0, series=whose, x=sizes.index(tuple(row[axis] or 0 for axis in axes)), y=row["value"], low=row["low"],
+            high=row["high"],
+        )
+        for row, whose in rows
+    ]  # fmt: skip
+    return of_lines(of_sizes, what, "sizes")
 
 
 def _sql(

@@ -38,6 +38,14 @@
     if (!loaded.has(key)) loaded.set(key, make());
     return loaded.get(key);
   };
+  // The loop is a function of its own, which a browser compiles once for all files.
+  const decoded = (text) => {
+    const packed = atob(text),
+      bytes = new Uint8Array(packed.length);
+    for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+    return bytes;
+  };
+  const bytesOf = (text) => (Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : decoded(text));
   const load = (name) =>
     once(name, async () => {
       const text = await new Promise((resolve, reject) => {
@@ -46,10 +54,7 @@
         script.addEventListener("error", () => reject(new Error(`data/${name}.js is missing: publish the site again`)));
         document.head.append(script);
       });
-      const packed = atob(text),
-        bytes = new Uint8Array(packed.length);
-      for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
-      return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+      return new Response(new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
     });
   const json = (name) =>
     once(`json ${name}`, async () => JSON.parse(new TextDecoder().decode(await load(name))));

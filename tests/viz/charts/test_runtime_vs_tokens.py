@@ -185,7 +185,7 @@ def test_what_was_cut_stands_in_the_picture() -> None:
 
     told = "A · 1,020 lines read · 20 trimmed · 473 over the limit of 200 ms · 527 steps drawn"
     figure = draw(warehouse)
-    assert figure.spec(False)["title"]["subtitle"] == [told]
+    assert " · ".join(figure.spec(False)["title"]["subtitle"]) == f"Model run time against scheduled tokens · {told}"
     assert told in draw(warehouse, title="").notes[0]
     _, line, name = figure.spec(False)["layer"]
     assert (line["mark"]["type"], line["encoding"]["y"]["datum"]) == ("rule", 200)
