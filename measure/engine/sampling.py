@@ -262,8 +262,9 @@ class Sampler:
             self._block("steady", readings)
             blocks += 1
             stopped = rule.stopped(blocks, lambda: [combined([part]) for part in process_estimates(readings)])
-            if stopped == "budget" and self._now() < began + patience * budget_s and any(map(may_be_calmer, readings)):
-                stopped = None
+            is_patient = patience > 1 and repeat is None and self._now() < began + patience * budget_s
+            if stopped and is_patient and any(map(may_be_calmer, readings)):
+                stopped = None  # nor are times precise that agree since all lost their processor
         parts = process_estimates(readings)
         taken = [reading for side in readings for reading in side]
         preempted = statistics.fmean(reading.preempted for reading in taken)

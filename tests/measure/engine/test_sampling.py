@@ -103,11 +103,11 @@ def test_sampling_stops_when_the_budget_is_spent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call_ns", "calm_each", "blocks"),
-    [(4_000_000, 4, 24), (4_000_000, 10**6, 40), (40_000_000, 4, 10)],
-    ids=["until six are calm", "at most four budgets", "too long to be calm"],
+    ("call_ns", "calm_each", "precision", "blocks"),
+    [(4_000_000, 4, 0.0, 24), (4_000_000, 10**6, 0.0, 40), (40_000_000, 4, 0.0, 10), (4_000_000, 10**6, 1.0, 40)],
+    ids=["until six are calm", "at most four budgets", "too long to be calm", "however alike"],
 )
-def test_a_busy_machine_is_given_more_time(call_ns: int, calm_each: int, blocks: int) -> None:
+def test_a_busy_machine_is_given_more_time(call_ns: int, calm_each: int, precision: float, blocks: int) -> None:
     """The processor is kept in one sample of `calm_each`; the budget of a second pays for ten."""
     clock = itertools.count(1)
 
@@ -121,7 +121,9 @@ def test_a_busy_machine_is_given_more_time(call_ns: int, calm_each: int, blocks:
         if sample.phase == "steady":
             steady.append(sample)
 
-    Sampler([disturbed], emit, seed=0, now=lambda: len(steady) / 10).run(precision=0.0, budget_s=1.0, patience=4.0)
+    Sampler([disturbed], emit, seed=0, now=lambda: len(steady) / 10).run(
+        precision=precision, budget_s=1.0, patience=4.0
+    )
 
     assert len(steady) == pytest.approx(blocks, abs=3)
 
