@@ -21,7 +21,7 @@ from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
 from .readers.files import FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
 from .readers.folders import folder_config, folders_in
-from .readers.unrecognised import READABLE, describe, is_begun_json
+from .readers.unrecognised import READABLE, describe, is_begun_json, read_unpacked
 from .registry import find_format, formats
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
@@ -385,6 +385,9 @@ def _look(
         unknown[place.name] = reason
         return None
     head = read_head(path)
+    if forced and head.packed and not forced.unpacks:
+        unknown[place.name] = read_unpacked([forced.name])
+        return None
     kind = forced or place.below or _recognise(head)
     begun = b"\n" not in head.data and head.data[:1] == b"{" and len(head.data) < MAX_LINE_BYTES
     if kind is None and begun and is_begun_json(head.data):

@@ -45,7 +45,7 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
         except PackingError as error:
             return str(error)
     if head.packed and (names := [kind.name for kind in kinds if kind.recognise(head)]):
-        return f"is packed, and {' or '.join(names)} is read unpacked only: unpack it first"
+        return read_unpacked(names)
     if b"\0" in head.data[:4096] and encoding(head.data) != "utf-16":
         return "is binary"
     line = next((line.strip() for line in head.lines() if line.strip()), "")
@@ -139,3 +139,8 @@ def _key(path: str) -> str:
 
 def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def read_unpacked(names: Iterable[str]) -> str:
+    """The reason why a packed file of such formats is not read."""
+    return f"is packed, and {' or '.join(names)} is read unpacked only: unpack it first"

@@ -186,9 +186,10 @@ def test_a_zip_of_several_files_is_answered_with_what_to_do(tmp_path: Path, load
     )
 
 
-def test_what_is_read_plain_only_is_to_be_unpacked(tmp_path: Path, load: Load) -> None:
-    """A scheduler's log grows, and what grows is not packed."""
+@pytest.mark.parametrize("named", [None, "scheduler"])
+def test_what_is_read_plain_only_is_to_be_unpacked(named: str | None, tmp_path: Path, load: Load) -> None:
+    """A scheduler's log grows, and what grows is not packed; read as one by name, each packed byte was a bad record."""
     (tmp_path / "x.jsonl.zst").write_bytes(zstd(lines(step(0), step(1)).encode()))
 
     with pytest.raises(BenchError, match="is packed, and scheduler is read unpacked only: unpack it first"):
-        load(tmp_path / "x.jsonl.zst")
+        load(tmp_path / "x.jsonl.zst", sources=SourceOptions(format=named))
