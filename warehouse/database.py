@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any, Self
 from .console.numbers import counted
 from .errors import BenchError, StoreBusy
 from .files import may_not_write
-from .load import DAMAGED_SINCE, changed_files, damaged_files, lacks_partial, load, load_apart, must_exist, rebuild
+from .load import (
+    DAMAGED_SINCE,
+    GONE,
+    changed_files,
+    damaged_files,
+    lacks_partial,
+    load,
+    load_apart,
+    must_exist,
+    rebuild,
+)
 from .log import EventLog, LogFile
 from .log_files import counting_files
 from .settings import DEFAULT, FloorRule, find_setting, regular, setting
@@ -42,7 +52,7 @@ class Warehouse:
         """
         must_exist(store)
         connection, known = (None, None) if store.remote else open_current(store, config)
-        has_new, changed = _pending(store, known)
+        has_new, changed, gone = _pending(store, known)
         if connection is None or has_new or changed:
             if connection is not None:
                 connection.close()
@@ -64,6 +74,7 @@ class Warehouse:
         _set_floors(connection)
         if tell:
             note(damage_notes(connection))
+            note(f"{name} {GONE}" for name in gone if not has_new)  # else it may be what the new ones stand for
         return cls(store, connection)
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
@@ -183,10 +194,13 @@ def _duckdb_error() -> type[Exception]:
     return duckdb.Error
 
 
-def _pending(store: Store, known: Mapping[str, LoadedFile] | None) -> tuple[bool, list[LogFile]]:
-    """True if a load would find something new, as far as the lock is not needed to tell; and the files it would look at again."""
+def _pending(store: Store, known: Mapping[str, LoadedFile] | None) -> tuple[bool, list[LogFile], list[str]]:
+    """True if a load would find something new, as far as the lock is not needed to tell.
+
+    And the files that it would look at again, and the names of those that are gone.
+    """
     if known is None:
-        return True, []
+        return True, [], []
     log = EventLog(store)
     files, unreadable = log.listing()
     has_new = (
@@ -195,4 +209,5 @@ def _pending(store: Store, known: Mapping[str, LoadedFile] | None) -> tuple[bool
         or any(file.name not in known for file in counting_files(files, known.keys()))
         or lacks_partial(files, known)
     )
-    return has_new, changed_files(files, known)
+    gone = known.keys() - unreadable.keys() - {file.name for file in files}
+    return has_new, changed_files(files, known), sorted(name for name in gone if not known[name].damage)

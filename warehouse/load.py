@@ -44,6 +44,10 @@ DAMAGED_SINCE = (
     "was damaged after it was loaded: all of its events are still in the answers, and a rebuild would lose some. "
     "Restore it from a copy."
 )
+GONE = (
+    "is gone from the log after it was loaded: its events are still in the answers, and a rebuild would lose them. "
+    "Restore it from a copy."
+)
 READ_FOR_AN_ANSWER = 1 << 25  # bytes
 DERIVING_MEMORY = "2GB"  # medians are taken over all samples of a case
 

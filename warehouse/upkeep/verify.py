@@ -8,7 +8,7 @@ from ..database import Warehouse
 from ..errors import BenchError
 from ..events import TABLES, Environment, RunRecord
 from ..files import may_not_write
-from ..load import load_locked, must_exist
+from ..load import GONE, load_locked, must_exist
 from ..log import IMPORT, EventLog, sha256
 from ..log_files import counting_files
 from ..remote.mirror import disagreements, pull
@@ -95,7 +95,7 @@ def _check_tables(warehouse: Warehouse, checked: Verification) -> None:
     for table, event in TABLES.items():
         loaded = [name for (name,) in warehouse.rows("SELECT name FROM _files WHERE table_name = ?", [table])]
         for name in sorted(set(loaded) - here.keys()):
-            checked.problems[name] = f"{table}/{name} is loaded but gone from the log. Restore it from a copy."
+            checked.problems[name] = f"{table}/{name} {GONE}"
         paths = [str(here[name].path) for name in loaded if name in here and name not in checked.problems]
         rows = 0
         if paths and event is RunRecord:  # of which several rows become one

@@ -104,6 +104,23 @@ def test_damage_after_the_load_is_told_by_every_command(store: Store, capfd: pyt
         assert warehouse.rows("SELECT count(*) FROM _files WHERE modified_ns = 1000000000") == [(1,)]
 
 
+def test_a_loaded_file_that_is_gone_is_told_by_every_command(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
+    """Only `verify` told; a rebuild, which any damage of the warehouse starts, then lost its events in silence."""
+    Warehouse.open(store).close()
+    path = timings(store)
+    kept = path.rename(path.with_suffix(".kept"))
+    for _ in range(2):
+        healing._noted.clear()
+        capfd.readouterr()
+        with Warehouse.open(store) as warehouse:
+            assert warehouse.rows("SELECT count(*) FROM timings") == [(ROWS,)]
+        assert capfd.readouterr().err.startswith(f"note: {path.name} is gone from the log after it was loaded")
+    kept.rename(path)
+    healing._noted.clear()
+    Warehouse.open(store).close()
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("loaded_before", [True, False])
 def test_verify_tells_a_damaged_file_once(store: Store, loaded_before: bool) -> None:
     """As its answer, with exit code 1; the note of other commands would say it again."""
