@@ -101,10 +101,10 @@ def test_equal_sides_differ_in_nothing() -> None:
 
 @pytest.mark.parametrize(("errors", "is_said"), [(1, False), (40, True)])
 def test_one_part_of_many_is_beyond_its_interval_by_chance(errors: int, is_said: bool) -> None:
-    """A lone part beyond its 95 % interval differs; one of forty does so by chance."""
-    parts = [part_of("beyond", 0.0, 1.3, 1.0), *(part_of(f"{n}", 0.0, 0.0, 1.0) for n in range(errors - 1))]
+    """A lone part half beyond its 95 % interval differs; one of forty does so by chance."""
+    parts = [part_of("beyond", 0.0, 1.5, 1.0), *(part_of(f"{n}", 0.0, 0.0, 1.0) for n in range(errors - 1))]
     found = decomposed(
-        "ns", DifferencePart("whole", 0.0, 1.3, 1.3, -1.0, 3.6), parts, error=1e-3 if errors == 1 else 1.0
+        "ns", DifferencePart("whole", 0.0, 1.5, 1.5, -1.0, 4.0), parts, error=1e-3 if errors == 1 else 1.0
     )
 
     assert (NOTHING_DIFFERS in found.notes) == is_said
