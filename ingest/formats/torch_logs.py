@@ -24,15 +24,10 @@ ENTRY = re.compile(r"[VIWEC]\d{4} [\d:.]+ \d+ \S+:\d+\] (\{.*\})")
 EVENT, COMPILATION, ARTIFACT, PAYLOAD = "chromium_event", "compilation_metrics", "artifact", "has_payload"
 KEYS = (EVENT, COMPILATION, ARTIFACT, "dynamo_start", "str", "describe_tensor", "inductor_output_code")
 WHOLE = "entire_frame_compile"
-SAME = {
-    WHOLE: "_compile.compile_inner",
-    "backend_compile": "OutputGraph.call_user_compiler",
-}  # as torch's own counters call these phases
-VERSION, BREAK, CACHE = (
-    "torch_version",
-    "dynamo_graph_break_reason",
-    re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)"),
-)
+# Phases by the names that torch's own counters have for them.
+SAME = {WHOLE: "_compile.compile_inner", "backend_compile": "OutputGraph.call_user_compiler"}
+VERSION, BREAK = "torch_version", "dynamo_graph_break_reason"
+CACHE = re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)")
 BROKEN = re.compile(r"Graph break in user code at (.+:\d+)\nGraph Break Reason: (.+)")
 EXPLAINED = re.compile(r"^(\S.*)\n\s+Explanation: (.*)", re.MULTILINE)
 CALLED = re.compile(r'^ *File ".*", line \d+, in (\S+)', re.MULTILINE)
@@ -131,7 +126,8 @@ def _time(found: _LogSums, event: Any) -> None:
     elif event["ph"] == "E" and any(name == each for each, _ in begun):
         while (last := begun.pop())[0] != name:
             pass
-        found.times[SAME.get(name, name)] += max(float(event["ts"]) - last[1], 0.0) * 1000
+        spent_us = max(float(event["ts"]) - last[1], 0.0)
+        found.times[SAME.get(str(name), str(name))] += round(spent_us * 1000)
 
 
 def _add(found: _LogSums, results: Results) -> None:

@@ -215,7 +215,7 @@ def test_a_summary_of_endpoints_is_of_its_run(name: str, parts: object) -> None:
     beside = {"tiny/r16/run_metadata.json": json.dumps({"config_summary": parts})}
     got = read("mlperf-endpoints", summary, f"tiny/r16/{name}", beside)
 
-    axes = {"concurrency": 16, "output_tokens": 40}
+    axes: dict[str, object] = {"concurrency": 16, "output_tokens": 40}
     axes |= parts if isinstance(parts, dict) else {"config_summary": parts} if parts else {}
     assert [("tiny", "serving", axes)] == cases(got)
 

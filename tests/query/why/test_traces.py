@@ -193,7 +193,7 @@ def test_a_question_about_many_spans_takes_the_disk(monkeypatch: pytest.MonkeyPa
     warehouse = Builder()
     limit = "SELECT current_setting('memory_limit')"
     for _ in range(2):
-        with traces.bounded(warehouse):  # type: ignore[arg-type]  # of a warehouse it has what is needed
+        with traces.bounded(warehouse):
             assert warehouse.rows(
                 "SELECT max(n) FROM (SELECT range AS n, row_number() OVER (ORDER BY hash(range)) FROM range(600_000))"
             )

@@ -279,7 +279,7 @@ def test_feed_and_badges_are_xml_of_hostile_names(tmp_path: Path) -> None:
             ElementTree.parse(tmp_path / name)
 
     assert (ids[0], addresses[0]) == (ids[1], addresses[1])
-    assert all(each.startswith("urn:uuid:") for each in ids[0])
+    assert all(str(each).startswith("urn:uuid:") for each in ids[0])
     page, (address,) = (tmp_path / "index.html").read_text(), addresses[0]
     assert f'id="{address.removeprefix(f"{SITE}/index.html#")}"' in page
     assert f"](<{address}>)" in (tmp_path / "summary.md").read_text()
