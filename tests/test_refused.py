@@ -20,7 +20,7 @@ from .test_package import commands
 REFUSED: dict[str, list[str]] = {
     "measure models": ["--models no-such-model --backends eager", "--models mlp --backends no-such-backend"],
     "measure command": ["", "--runs 0 -- true"],
-    "measure function": ["", "--quick"],
+    "measure function": ["", "--quick", "no_such_module:f"],
     "measure memory": ["", "/no/such/script.py"],
     "measure attach": ["", "999999999"],
     "measure serving": ["", "--url nonsense"],

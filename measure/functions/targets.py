@@ -1,13 +1,19 @@
 """Import the target of `module:function`; an error names the nearest name."""
 
-import importlib
+import importlib.util
 import operator
+import os
 import re
+import sys
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ...warehouse.errors import UnknownName
+
+LOOKED_FOR = "It is looked for from the present folder"
 
 
 def imported(name: str) -> ModuleType:
@@ -21,18 +27,19 @@ def imported(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        raise UnknownName(
-            "module", error.name, _near(error.name), cure="It is looked for from the present folder"
-        ) from None
+        raise UnknownName("module", error.name, _near(error.name), cure=LOOKED_FOR) from None
 
 
 def check_spelling(target: str) -> None:
-    """Refuse a function that the source of its module, if that lies here, names nowhere: without running the module.
+    """Refuse a module that lies nowhere, or a function that the source of its module names nowhere: without running anything.
 
     Raises:
         UnknownName: So it is.
     """
     module, colon, name = target.partition(":")
+    top, here = module.partition(".")[0], os.getcwd()
+    if PathFinder.find_spec(top, [here]) is None and top not in sys.modules and importlib.util.find_spec(top) is None:
+        raise UnknownName("module", top, _near(top, [here, *sys.path]), cure=LOOKED_FOR)
     path = Path(*module.split(".")).with_suffix(".py")
     if not colon or not path.is_file():
         return
@@ -42,14 +49,13 @@ def check_spelling(target: str) -> None:
         raise UnknownName("function", name, re.findall(r"^(?:async )?def (\w+)", source, re.MULTILINE), where=module)
 
 
-def _near(name: str) -> list[str]:
-    """The modules beside which this one would lie whose names are like it."""
+def _near(name: str, folders: Sequence[str] = ()) -> list[str]:
+    """The modules beside which this one would lie, in its package or else these folders, whose names are like it."""
     import difflib
     import pkgutil
-    import sys
 
     package, dot, _ = name.rpartition(".")
-    paths = getattr(sys.modules.get(package), "__path__", ()) if dot else None
+    paths = getattr(sys.modules.get(package), "__path__", ()) if dot else folders or sys.path
     names = {f"{package}{dot}{found.name}" for found in pkgutil.iter_modules(paths)}
     return difflib.get_close_matches(name, sorted(names if dot else names | sys.stdlib_module_names), cutoff=0.7)
 

@@ -212,10 +212,10 @@ def test_a_module_that_lacks_another_says_which(monkeypatch: pytest.MonkeyPatch)
 def test_what_fails_alike_in_every_process_fails_once(chosen: list[str]) -> None:
     """The first process says why."""
     usual = ["measure", "function", "--budget", "0.1", "--format", "json", *chosen]
-    result = CliRunner().invoke(cli, [*usual, "bench_test_wrk:short"], standalone_mode=False)
+    result = CliRunner().invoke(cli, [*usual, "json:dump5"], standalone_mode=False)
 
     assert result.return_value == 1
-    assert "no module 'bench_test_wrk'. Nearest: 'bench_test_work'" in result.stdout
+    assert "no function 'dump5' in json. Nearest: 'dump', 'dumps'" in result.stdout
     assert stored("SELECT count(*) FROM outcomes WHERE case_id IS NOT NULL") == [(1,)]
 
 
