@@ -3,6 +3,6 @@
 --
 -- arguments: metric, better
 metric IS NULL OR better IS NOT NULL AND NOT (
-    suffix(metric, '_max') OR suffix(metric, '_q1') OR suffix(metric, '_q3') OR suffix(metric, '_stddev') OR suffix(metric, '_iqr')
-    OR suffix(metric, '_ld15iqr') OR suffix(metric, '_hd15iqr')
+    ends_with(metric, '_max') OR ends_with(metric, '_q1') OR ends_with(metric, '_q3') OR ends_with(metric, '_stddev')
+    OR ends_with(metric, '_iqr') OR ends_with(metric, '_ld15iqr') OR ends_with(metric, '_hd15iqr')
 )

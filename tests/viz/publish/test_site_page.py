@@ -14,7 +14,7 @@ from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
 from bench.viz.publish import pairs, site
 from bench.viz.publish.private import shortened
-from bench.warehouse.console.numbers import amount, change_of, times
+from bench.warehouse.console.numbers import amount, change_of, signed, times
 from bench.warehouse.events import Instant, Reject
 
 from ...builders import Builder, case, metric, outcome, run, source, timing
@@ -166,7 +166,8 @@ def test_numbers_of_a_pair_are_those_of_their_queries(browser: Page, folder: Pat
     for text, query, place in asked:
         ((base, candidate, ratio, low, high, *_),) = warehouse.rows(statement_of(query))
         change = {"ratio": ratio, "low": low, "high": high, "unit": "ns", "better": "lower"}
-        assert text == (amount(base, "ns"), amount(candidate, "ns"), change_of(change))[place]
+        difference = signed(candidate - base, "ns")
+        assert text == (amount(base, "ns"), amount(candidate, "ns"), difference, change_of(change))[place]
 
 
 def statement_of(query: str) -> str:
