@@ -54,7 +54,10 @@
         script.addEventListener("error", () => reject(new Error(`data/${name}.js is missing: publish the site again`)));
         document.head.append(script);
       });
-      return new Response(new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+      const unpacking = new DecompressionStream("gzip"),
+        input = unpacking.writable.getWriter(); // a Blob's stream takes a millisecond more a file
+      const whole = new Response(unpacking.readable).arrayBuffer();
+      return (await Promise.all([whole, input.write(bytesOf(text)), input.close()]))[0];
     });
   const json = (name) =>
     once(`json ${name}`, async () => JSON.parse(new TextDecoder().decode(await load(name))));
@@ -562,9 +565,13 @@
         options.length < 2 ? "" : el("select", { "aria-label": name === "m" ? "Metric" : "Config", onchange: go(name) }, options.map((value) => el("option", { value, selected: value === now }, show(value))));
       const drawn = chart(r, points, own, unit, (run) => valueQuery(run, id, metric, phase));
       const options = ["--models", c.name[place], "--metrics", metric, "--configs", config].map((word) => quoted(String(word)));
-      const neighbours = [...new Set(own.map((change) => change.incident))].flatMap((incident) =>
-        changes.filter((row) => row[12] === incident && row[0] !== id),
-      ).filter((row, i, all) => all.findIndex((other) => named(c, other[0], place) === named(c, row[0], place)) === i);
+      const incidents = new Set(own.map((change) => change.incident));
+      const moved = new Map(); // of each name the first
+      for (const row of changes) {
+        const name = incidents.has(row[12]) && row[0] !== id && named(c, row[0], place);
+        if (name && !moved.has(name)) moved.set(name, row[0]);
+      }
+      const neighbours = [...moved];
       const node = [
         ...head,
         el("p", { class: "choose" }, select("m", keys, chosen, (key) => metricName(...JSON.parse(key))), select("c", configs, config, String), keys.length < 2 ? metricName(metric, phase) : ""),
@@ -573,7 +580,7 @@
           ? el("ul", { class: "changes" }, own.map((change) =>
               el("li", {}, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, paste(`FROM change_points WHERE ${equals("case_id", id)} AND ${equals("config", config)} AND ${equals("metric", metric)}`)), change.note ? ` · ${change.note}` : "", " · ", link(`#${change.incident}`, "what happened then"))))
           : el("p", {}, points.length < 9 ? `${points.length} ${points.length === 1 ? "run" : "runs"}: a change can be told from chance from nine on.` : "No change found in this series."),
-        neighbours.length ? el("p", {}, "Moved with it: ", neighbours.slice(0, 12).flatMap((row, i) => [i ? ", " : "", link(`#/case/${row[0]}`, named(c, row[0], place))]), neighbours.length > 12 ? `, and ${neighbours.length - 12} more` : "") : "",
+        neighbours.length ? el("p", {}, "Moved with it: ", neighbours.slice(0, 12).flatMap(([name, other], i) => [i ? ", " : "", link(`#/case/${other}`, name)]), neighbours.length > 12 ? `, and ${neighbours.length - 12} more` : "") : "",
         el("p", { class: "again" }, copyable(`bench history ${options.join(" ")}`)),
       ];
       return [node, drawn.draw];
