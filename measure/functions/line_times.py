@@ -180,8 +180,8 @@ class LineSampler:
         self._arm()
 
     def _arm(self) -> None:
-        # their median: some clocks of processor time go on by 10 ms at once, and a mean would hold one tick for long
-        # and the first samples fill caches: so rare as they are dear, the next would come after a tenth of all
+        # The median: some clocks of processor time advance by 10 ms at once, and a mean would remember that tick for long.
+        # Only of RECENT samples: the first ones fill caches, and by their cost the next would come far too late.
         dear_s = statistics.median(self._costs) / 1e9 / MOST_TAKEN if len(self._costs) == RECENT else 0.0
         self._armed = self._clock.waited(), _sleeps()
         signal.setitimer(signal.ITIMER_REAL, max(self._random.expovariate(1 / max(self._period_s, dear_s)), SOONEST_S))

@@ -18,7 +18,7 @@ from bench.measure.functions import line_times
 from bench.measure.functions.apart import NoAnswer
 from bench.measure.functions.line_times import LineSampler, SourceLine, line_shares, sampled
 from bench.measure.functions.program import Calls
-from bench.measure.system.disturbance import DisturbanceCounters
+from bench.measure.system.disturbance import DisturbanceCounters, OwnClock
 from click.testing import CliRunner
 
 from ...builders import stored
@@ -26,14 +26,15 @@ from ...builders import stored
 WORK = """
 import json, threading, time
 
-LOCK, ENDED = threading.Lock(), threading.Event()
+LOCK, ENDED, TAKEN = threading.Lock(), threading.Event(), []
 
 def hold():
     while not ENDED.wait(0.0005):
         with LOCK:
-            time.sleep(0.005)
+            time.sleep(0.02)
 
 def locked():
+    TAKEN.append(LOCK.locked())
     with LOCK:
         pass
     end = time.perf_counter() + 0.002
@@ -73,6 +74,13 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("bench_test_lines")
 
 
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No others have the processor."""
+    monkeypatch.setattr(OwnClock, "waited", lambda _: 0)
+
+
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(("function", "text"), [("by_library", "default=look"), ("directly", "look(0)")])
 def test_time_belongs_to_the_line_of_the_users_code(function: str, text: str, work: Any) -> None:
     """Also where a library that it calls is at work."""
@@ -146,7 +154,7 @@ def test_what_sampling_adds_is_told_in_processor_time(work: Any) -> None:
 def test_an_expression_belongs_to_the_function_of_its_line(work: Any) -> None:
     """A lambda in it and what that comprehends are no rows of their own."""
     with asyncio.Runner() as runner:
-        found, _ = sampled(Calls(work.keyed, (), {}, runner.get_loop()), seconds=0.05)
+        found, _ = sampled(Calls(work.keyed, (), {}, runner.get_loop()), seconds=0.2)
 
     assert found[0][0].function == "keyed" and found[0][0].text.startswith("return sorted(")
     assert not [line for line, _ in found if "<lambda>" in line.function]
@@ -161,6 +169,7 @@ def test_a_late_signal_does_not_start_the_timer_again(work: Any) -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0) and not sampler.spent
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_pause_counts_for_no_line(work: Any) -> None:
     """Time counted before it is charged at the next sample after it."""
     with LineSampler(period_s=60) as sampler:
@@ -201,16 +210,23 @@ def test_a_thread_that_waits_for_the_interpreter_gets_its_turn_as_where_it_is_ti
 
     Counters are read between samples, which lets another thread go on where it takes long enough, as here for certain.
     """
-    monkeypatch.setattr(DisturbanceCounters, "read", lambda _: time.sleep(0.001))
+
+    def read(_: object) -> None:
+        end = time.monotonic() + 10
+        while not work.LOCK.locked() and time.monotonic() < end:
+            time.sleep(0.0005)
+
+    monkeypatch.setattr(DisturbanceCounters, "read", read)
     monkeypatch.setattr(DisturbanceCounters, "since", lambda *_: None)
     holder = threading.Thread(target=work.hold)
     holder.start()
     with asyncio.Runner() as runner:
-        found, _ = sampled(Calls(work.locked, (), {}, runner.get_loop()), seconds=0.3)
+        found, _ = sampled(Calls(work.locked, (), {}, runner.get_loop()), seconds=0.5)
     work.ENDED.set()
     holder.join()
 
-    assert next(line.text for line, _ in found if line.function == "locked") == "with LOCK:"
+    assert sum(work.TAKEN) > 0.5 * len(work.TAKEN)  # 0.3 in one long loop
+    assert "with LOCK:" in {line.text for line, _ in found}
 
 
 def test_shares_add_up_and_small_lines_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
