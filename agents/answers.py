@@ -71,6 +71,7 @@ ANSWERS = {
     "measure models --print": _of("measure models --print"),
     "measure command": _of("measure command"),
     "measure function": _of("measure function"),
+    "measure lines": _of("measure lines"),
     "measure memory": _of("measure memory"),
     "measure memory --show steps": _of("measure memory --show steps"),
     "measure attach": _of("measure attach"),

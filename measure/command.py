@@ -14,6 +14,7 @@ MEASURING = {
     "models": ("models", "Every backend of every model against eager, with intervals."),
     "command": ("commands", "How long commands take, what they need, and which is faster."),
     "function": ("functions", "How long functions take, and which is faster."),
+    "lines": ("lines", "Where a call of a function spends its time, line by line."),
     "memory": ("line_memory", "Where a program's memory goes, line by line."),
     "attach": ("system", "Memory, CPU and GPU use of a running process over time."),
     "serving": ("serving", "Scheduler steps of a running SGLang or Dynamo server."),

@@ -21,6 +21,7 @@ REFUSED: dict[str, list[str]] = {
     "measure models": ["--models no-such-model --backends eager", "--models mlp --backends no-such-backend"],
     "measure command": ["", "--runs 0 -- true"],
     "measure function": ["", "--quick", "no_such_module:f"],
+    "measure lines": ["", "no_such_module:f", "json", "json:dumps --arg obj=1 -o FOLDER/none/x.html"],
     "measure memory": ["", "/no/such/script.py"],
     "measure attach": ["", "999999999"],
     "measure serving": ["", "--url nonsense"],

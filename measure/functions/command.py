@@ -1,8 +1,5 @@
 """`bench measure function`: how long functions take, and which is faster."""
 
-import ast
-import itertools
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +10,17 @@ from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, Exit, UnknownName
 from ...warehouse.store import Store
 from ..commands.plan import by_name, parameter_of
-from ..engine.rounds import LEAST_ROUNDS, MOST_ROUNDS, further
+from ..engine.rounds import LEAST_ROUNDS, MOST_ROUNDS
 from ..engine.workload import Settings, Workload
-from ..options import SECONDS, as_module, progress, recorded, run_options, talk, write
+from ..options import progress, recorded, run_options, talk, write
 from ..recorded_options import begin_run
 from ..revisions.options import RevisionsRequest, revisions_option, rounds_option, sides_of, with_option
 from ..system.instructions import KINDS, CannotCount, counts_in_words
 from ..system.machine_lock import alone, lock_option
 from .discovery import Group, find
+from .here import measure_here
 from .line_times import record_lines
+from .options import arguments_option, budget_option, processes_option, setup_option, targets_of, timeout_option
 from .revisions import measure_revisions
 from .targets import check_spelling
 
@@ -32,84 +31,32 @@ if TYPE_CHECKING:
 PROGRAMS = f"{__package__}.program"
 
 
-def argument_of(text: str) -> tuple[str, Any]:
-    """Read `NAME=VALUE`: JSON, a Python literal, or else text.
-
-    Raises:
-        BenchError: It is no such thing.
-    """
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise BenchError(f"argument {text!r} has no name or no value. Write it as NAME=VALUE.")
-    for read in (json.loads, ast.literal_eval):
-        try:
-            found = read(value)
-            return name, json.loads(json.dumps(found))
-        except (ValueError, TypeError, SyntaxError):
-            continue
-    return name, value
-
-
-def _targets(ctx: click.Context, param: click.Parameter, targets: tuple[str, ...]) -> tuple[str, ...]:
-    targets = tuple(map(as_module, targets))
-    for target in targets:
-        module, colon, name = target.partition(":")
-        if not all(part.isidentifier() for part in [*module.split("."), *(name.split(".") if colon else ())]):
-            raise BenchError(f"{target!r} names no function and no module. Write it as module:function, or module.")
-    if len({":" in target for target in targets}) > 1:
-        raise BenchError(
-            "functions are measured as module:function, or modules with all their benchmarks: not both at once"
-        )
-    if len(set(targets)) != len(targets):
-        raise BenchError("a function was given twice; to compare it with itself, give it a second name")
-    return targets
-
-
-def _setup(ctx: click.Context, param: click.Parameter, target: str | None) -> str:
-    if target and ":" not in target:
-        raise BenchError(f"{target!r} names no function. Write it as module:function.")
-    return "".join(_targets(ctx, param, (target,) if target else ()))
-
-
-def _arguments(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-    return by_name(list(map(argument_of, texts)))
-
-
 def _parameters(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
     return by_name(list(map(parameter_of, texts)))
 
 
 @click.command("function", cls=Command)
-@click.argument("functions", nargs=-1, required=True, metavar="MODULE:FUNCTION… | MODULE…", callback=_targets)
-@click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", callback=_arguments,
-              help="Keyword argument, as JSON, a Python literal or text; may be repeated.")  # fmt: skip
+@click.argument("functions", nargs=-1, required=True, metavar="MODULE:FUNCTION… | MODULE…", callback=targets_of)
+@arguments_option
 @click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUES",
               callback=_parameters,
               help="Keyword argument with several values: 1,10,100 or a scan, 1..10 or 1..10..3; may be repeated.")  # fmt: skip
-@click.option("--setup", metavar="MODULE:FUNCTION", callback=_setup,
-              help="Function that makes the arguments, outside the timing, once for each function and process.")  # fmt: skip
+@setup_option
 @click.option("--check", is_flag=True, help="Check that all return what the first returns.")
 @click.option("--name", help="What to call what they compute. [default: the first function]")
 @click.option(
     "--filter", "text", default="", metavar="TEXT", help="Of a module, only benchmarks whose name contains this."
 )
-@click.option(
-    "--processes",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"Measure in exactly N fresh processes. [default: {LEAST_ROUNDS}, up to {MOST_ROUNDS} while the interval is too wide]",
-)
+@processes_option
 @share_option("--precision", default="1%",
               help="Half-width of the 95 % interval of the ratio (or of a lone function's time) at which to stop.")  # fmt: skip
-@click.option("--budget", "budget_s", type=SECONDS, default=10.0, show_default=True,
-              metavar="SECONDS", help="Most time to sample a comparison, all processes together.")  # fmt: skip
+@budget_option
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     help="Take exactly this many samples of each function in each process instead.",
 )
-@click.option("--timeout", "timeout_s", type=SECONDS, default=600.0, show_default=True,
-              metavar="SECONDS", help="Most time for one process.")  # fmt: skip
+@timeout_option
 @click.option("--instructions", "counting", type=click.Choice(KINDS), is_flag=False, flag_value=KINDS[0],
               help="Count the instructions of a call, too, in one more process: by the kernel, or by callgrind.")  # fmt: skip
 @revisions_option
@@ -140,9 +87,6 @@ def command(
         bench measure function benchmarks
         bench measure function work:parse --arg n=1000 --revisions main faster
     """
-    from ..engine.progress import ProgressLines
-    from ..engine.runner import Runner
-
     if any(":" in target for target in functions):
         if text:
             raise BenchError("--filter chooses among the benchmarks of modules: leave it out, or name the module alone")
@@ -156,15 +100,7 @@ def command(
                 "--arg, --parameter, --setup and --name go with module:function: benchmarks say that themselves"
             )
         groups = _chosen(find(functions), text)
-    plan = [
-        Workload(
-            suite="function", name=group.name, target=group.setup, mode="", device="", dtype="", batch_size=0,
-            sequence_length=None, backends=group.functions, baseline=group.functions[0],
-            parameters=dict(zip(group.parameters, values, strict=True)),
-        )
-        for group in groups
-        for values in itertools.product(*group.parameters.values())
-    ]  # fmt: skip
+    plan = [workload for group in groups for workload in group.workloads()]
     sides = sides_of(revisions, packages)
     each = processes or (LEAST_ROUNDS if sides else MOST_ROUNDS)
     settings = Settings(
@@ -181,17 +117,15 @@ def command(
         return measure_revisions(plan, each, settings, program, wanted, lines=lines)
     if len(functions) == 1:  # of several the others are measured
         check_spelling(functions[0])
+
+    def look(runner: "Runner") -> Iterator[str]:
+        if counting:
+            yield from _counts(run, runner, plan, counting, timeout_s)
+        if lines:
+            yield from record_lines(run, runner, plan, timeout_s)
+
     with alone(lock), begin_run(config, suite="function", store=store, tags=tags) as run:
-        failed, watch, said = 0, ProgressLines(), list[str]()
-        try:
-            runner = Runner(run, settings, program=program, watch=watch)
-            more = () if processes or repeat else further(plan, runner, precision=precision, budget_s=budget_s)
-            failed = runner.measure(plan * (processes or LEAST_ROUNDS), more)
-            said = list(_counts(run, runner, plan, counting, timeout_s)) if counting else []
-            said += record_lines(run, runner, plan, timeout_s) if lines else []
-        except KeyboardInterrupt:
-            run.close("interrupted", "Ctrl-C")
-    watch.close()
+        failed, said = measure_here(run, plan, settings, program, processes=processes, budget_s=budget_s, after=look)
     _show(store, run.run_id, fmt, precision, "--repeat" if repeat else "--budget")
     for sentence in said:
         talk(sentence)

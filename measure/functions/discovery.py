@@ -1,16 +1,18 @@
 """The benchmarks that modules hold: found in a process of its own, `python -m bench.measure.functions.discovery MODULE…`."""
 
 import inspect
+import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import ModuleType
 from typing import Any
 
 from ...warehouse.errors import BenchError
+from ..engine.workload import Workload
 from ..system.own_process import own_command
 from .benchmarks import MARK, Benchmark
 from .targets import imported
@@ -26,6 +28,15 @@ class Group:
     functions: tuple[str, ...]
     parameters: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     setup: str = ""
+
+    def workloads(self) -> Iterator[Workload]:
+        """A workload for each combination of the parameters' values."""
+        for values in itertools.product(*self.parameters.values()):
+            yield Workload(
+                suite="function", name=self.name, target=self.setup, mode="", device="", dtype="", batch_size=0,
+                sequence_length=None, backends=self.functions, baseline=self.functions[0],
+                parameters=dict(zip(self.parameters, values, strict=True)),
+            )  # fmt: skip
 
 
 def find(modules: Sequence[str]) -> list[Group]:

@@ -8,8 +8,9 @@ import click
 
 from ...warehouse.console.options import PlainCommand
 from ...warehouse.console.tables import escape, write_text
-from ...warehouse.errors import BenchError, Exit
+from ...warehouse.errors import Exit
 from ...warehouse.store import Store
+from ..annotate import check_annotation, output_option
 from ..options import SECONDS, recorded, run_options, talk, write
 from ..recorded_options import begin_run
 from .options import scope_options
@@ -32,8 +33,7 @@ SHOWN = ("lines", "sums", "steps", "source")
               help="Lines with the largest growth, and with the largest transients, to show.")  # fmt: skip
 @click.option("--bottom", type=click.IntRange(min=0), default=6, show_default=True,
               help="Lines that gave back most to show.")  # fmt: skip
-@click.option("-o", "--output", "outputs", multiple=True, type=click.Path(dir_okay=False, path_type=Path),
-              help="Write annotated source, as .html or .txt; may be repeated.")  # fmt: skip
+@output_option
 @click.option("--timeout", type=SECONDS, metavar="SECONDS",
               help="Most time for the program.")  # fmt: skip
 @run_options()
@@ -54,16 +54,11 @@ def command(
     """
     from ...warehouse.database import Warehouse
     from ..system.process_sampler import sampled
+    from . import report
     from .run import program_of, trace
     from .trace import Scope
 
-    if show == "source" and fmt != "table":
-        raise BenchError(f"annotated source is text, not {fmt}: leave out --format, or ask for --show lines")
-    for output in outputs:
-        if output.suffix not in (".html", ".txt"):
-            raise BenchError(f"annotated source is written as .html or .txt, not as {str(output)!r}")
-        if not output.parent.is_dir():
-            raise BenchError(f"there is no folder {str(output.parent)!r} to write {output.name} into")
+    check_annotation(show, fmt, outputs)
     program = program_of(target, arguments, module=module)
     folders = tuple(os.path.join(folder, "") for folder in (program.folder, Path.cwd()))
     scope = Scope(folders, modules, excluded, events, gpus or None)
@@ -72,8 +67,13 @@ def command(
         if traced.interrupted:
             run.close("interrupted", "Ctrl-C")
     with Warehouse.open(store) as warehouse:
-        _show(warehouse, traced, show, top, bottom, fmt)
-        _annotate(warehouse, traced, outputs)
+        source = report.annotated(warehouse, traced.run_id, traced.case_id, traced.name)
+        if show == "source":
+            write_text(f"{source.as_text()}\n")
+        else:
+            _show(warehouse, traced, show, top, bottom, fmt)
+    for output in outputs:
+        source.write(output)
     for note in traced.notes:
         talk(note)
     if traced.status != "ok":
@@ -83,14 +83,10 @@ def command(
 
 
 def _show(warehouse: "Warehouse", traced: "MeasuredLines", show: str, top: int, bottom: int, fmt: str) -> None:
-    """Write the chosen tables to stdout, and the totals to stderr."""
-    from . import annotate, report
+    """Write the chosen table to stdout, and the totals to stderr."""
+    from . import report
 
     of = (warehouse, traced.run_id, traced.case_id)
-    totals = [str(total) for total in report.totals(*of)]
-    if show == "source":
-        write_text(f"{annotate.as_text(report.notes(*of), totals)}\n")
-        return
     if show == "steps":
         rows = report.steps(*of)
         write(fmt, shown=report.step_cells(rows), exact=(report.STEP_COLUMNS, rows))
@@ -100,18 +96,5 @@ def _show(warehouse: "Warehouse", traced: "MeasuredLines", show: str, top: int, 
     else:
         rows = report.lines(*of, top=top, bottom=bottom)
         write(fmt, shown=report.line_cells(rows), exact=(report.LINE_COLUMNS, rows))
-    for total in totals:
-        talk(total)
-
-
-def _annotate(warehouse: "Warehouse", traced: "MeasuredLines", outputs: tuple[Path, ...]) -> None:
-    """Write the files of annotated source."""
-    from . import annotate, report
-
-    of = (warehouse, traced.run_id, traced.case_id)
-    for output in outputs:
-        facts, notes = [str(total) for total in report.totals(*of)], report.notes(*of)
-        title = f"Memory of {traced.name}, line by line"
-        text = annotate.as_html(notes, facts, title) if output.suffix == ".html" else annotate.as_text(notes, facts)
-        write_text(text, output)
-        talk(f"wrote {output}")
+    for total in report.totals(*of):
+        talk(str(total))

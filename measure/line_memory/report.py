@@ -1,6 +1,5 @@
 """The report of a line trace: the lines that changed memory most, or memory over time, read from the views."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from ...warehouse.console.numbers import amount, size
 from ...warehouse.console.tables import escape
 from ...warehouse.database import Warehouse
-from .annotate import Note
+from ..annotate import AnnotatedSource, place, shortened
 
 LINE_COLUMNS = (
     "source", "device_index", "file", "line", "function", "hits", "growth_bytes", "increase_bytes", "decrease_bytes",
@@ -19,8 +18,7 @@ SUM_COLUMNS = (
     "gpu_increase_bytes", "increase_bytes", "text",
 )  # fmt: skip
 STEP_COLUMNS = ("source", "device_index", "step", "place", "recorded_at", "size_bytes", "change_bytes")
-TEXT_WIDTH = 60
-_INSTALLED = re.compile(r"^.*/(site|dist)-packages/")
+NOTE_HEADINGS = {"hits": 9, "growth": 10, "peak": 10, "transient": 10}
 
 # The lines to show: those that grew memory most, those that gave back most, and those with the largest transients.
 _CHOSEN = """
@@ -28,6 +26,26 @@ run_id = $run AND case_id = $case AND (
     growth_rank <= $top AND growth_bytes > 0 OR transient_rank <= $top OR shrink_rank <= $bottom AND growth_bytes < 0
 )
 """
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNote:
+    """The memory of a line beside its source; sizes in bytes."""
+
+    hits: int
+    growth: int
+    peak: int
+    transient: int
+
+    @property
+    def weight(self) -> float:
+        """The bytes that it grew by, or took for a moment."""
+        return max(self.growth, self.transient, 0)
+
+    def cells(self) -> tuple[str, ...]:
+        """A text under each of NOTE_HEADINGS; empty where nothing changed."""
+        moved = change(self.growth) if self.growth else ""
+        return str(self.hits), moved, size(self.peak), size(self.transient) if self.transient else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +97,17 @@ def sums(warehouse: Warehouse, run_id: str, case_id: str, *, top: int, bottom: i
     return most + [row for row in found[max(len(found) - bottom, len(most)) :] if row[at] < 0]
 
 
-def notes(warehouse: Warehouse, run_id: str, case_id: str) -> dict[tuple[str, str], dict[int, Note]]:
-    """The notes of annotated source, for every line that ran."""
-    found: dict[tuple[str, str], dict[int, Note]] = {}
+def annotated(warehouse: Warehouse, run_id: str, case_id: str, name: str) -> AnnotatedSource:
+    """Source with the memory of every line that ran."""
+    found: dict[tuple[str, str], dict[int, MemoryNote]] = {}
     for source, device_index, file, line, *values in warehouse.rows(
         "SELECT source, device_index, file, line, hits, growth_bytes, peak_bytes, transient_bytes FROM line_memory "
         "WHERE run_id = $run AND case_id = $case",
         {"run": run_id, "case": case_id},
     ):
-        found.setdefault((file, named(source, device_index)), {})[line] = Note(*values)
-    return found
+        found.setdefault((file, named(source, device_index)), {})[line] = MemoryNote(*values)
+    facts = [str(total) for total in totals(warehouse, run_id, case_id)]
+    return AnnotatedSource(f"Memory of {name}, line by line", facts, NOTE_HEADINGS, found)
 
 
 def steps(warehouse: Warehouse, run_id: str, case_id: str) -> list[tuple[Any, ...]]:
@@ -119,7 +138,7 @@ def line_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[A
         found.append((
             *((named(of["source"], of["device_index"]),) if several else ()),
             place(of["file"], of["line"]), of["hits"], change(of["growth_bytes"]), *map(size, sizes),
-            _shortened(of["text"]),
+            shortened(of["text"]),
         ))  # fmt: skip
     return [*(["memory"] if several else []), *heads], found
 
@@ -130,18 +149,8 @@ def sum_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[An
     for row in rows:
         of: dict[str, Any] = dict(zip(SUM_COLUMNS, row, strict=True))
         growths = (change(of[f"{name}growth_bytes"]) for name in ("cpu_", "gpu_", ""))
-        found.append((place(of["file"], of["line"]), of["hits"], *growths, _shortened(of["text"])))
+        found.append((place(of["file"], of["line"]), of["hits"], *growths, shortened(of["text"])))
     return ["line", "hits", "CPU", "GPU", "sum", "text"], found
-
-
-def place(file: str, line: int) -> str:
-    """A line as people read it: of an installed package the path within it."""
-    return f"{_INSTALLED.sub('', file)}:{line}"
-
-
-def _shortened(text: str | None) -> str:
-    text = text or ""
-    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 1] + "…"
 
 
 def step_cells(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -28,7 +28,7 @@ HEADINGS = ("part", "base", "candidate", "difference", "95 %", "share", "where")
 class Why(Question[Decomposition]):
     """Say why a case is slower: parts that add up to the difference, the largest first.
 
-    Parts are the lines of a function that `bench measure function --lines` sampled; the operators of a model, on a GPU its
+    Parts are the lines of a function that `bench measure lines` sampled; the operators of a model, on a GPU its
     kernels, that `bench measure models --profile` timed; with --metric the reasons of graph_breaks and recompiles, the
     phases of compile_latency, and for a peak of memory the lines that `bench measure memory` traced; the phases of training
     steps that `bench.steps` recorded; the bins of scheduler steps, what their steps cost apart from how many there are; of

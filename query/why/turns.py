@@ -15,7 +15,8 @@ from ..resolve import WHY
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-PROFILES = {"function": "--lines", "models": "--profile"}  # what records where time goes, by measuring command
+# What takes turns and records where time goes, by the command that measured it.
+PROFILES = {"function": ("function", "--lines"), "lines": ("function", "--lines"), "models": ("models", "--profile")}
 _RUNS = (
     "SELECT git_commit, coalesce(git_dirty, false), coalesce(json_extract_string(tags, '$.with'), '')"
     " FROM runs WHERE list_contains(?::VARCHAR[], run_id) ORDER BY run_id DESC"
@@ -44,9 +45,10 @@ def turns_command(warehouse: "Warehouse", sides: tuple[Side, Side], case: str | 
     own = case_options(warehouse, run_id, cases, options) if cases else options.words("what", "how")
     if isinstance(own, str):
         raise BenchError(own)
-    flag = [PROFILES[kind]] if PROFILES[kind] not in own else []
+    measuring, profiling = PROFILES[kind]
+    flag = [profiling] if profiling not in own else []
     chosen = ["--revisions", *names] if option == "--revisions" else [word for name in names for word in (option, name)]
-    made = ["bench", *options.command, *own, *flag, *chosen, "--config", WHY, "--store", str(warehouse.store.root)]
+    made = ["bench", "measure", measuring, *own, *flag, *chosen, "--config", WHY, "--store", str(warehouse.store.root)]
     return made, [f"{WHY}@{name}" for name in names]
 
 
@@ -81,6 +83,6 @@ def _names(sides: tuple[Side, Side], found: Sequence[tuple[str, bool, str]]) -> 
     if reasons:
         raise BenchError(
             f"bench cannot bring both sides about again: {'; '.join(reasons)}. Measure each side yourself, as it was, with"
-            f" {' or '.join(PROFILES.values())}; or commit both and compare the commits"
+            f" {' or '.join(dict.fromkeys(flag for _, flag in PROFILES.values()))}; or commit both and compare the commits"
         )
     return commits, "--revisions"

@@ -185,6 +185,8 @@ def test_what_is_measured_of_models_and_processes_fits_its_schema(
     monkeypatch.setenv("BENCH_STORE", str(tmp_path / ".bench"))
     models = ["measure", "models", "--models", "mlp", "--backends", "eager", "--repeat", "2", "--no-memory"]
     checked("measure models", answered(*models, "--format", "json"))
+    lines = ["measure", "lines", "json:dumps", "--arg", "obj=1", "--budget", "0.1", "--processes", "1"]
+    checked("measure lines", answered(*lines, "--format", "json"))
     checked("measure attach", answered("measure", "attach", str(os.getpid()), "--duration", "0.5", "--format", "json"))
 
 
@@ -197,7 +199,7 @@ def test_the_list_of_charts_fits_its_schema(here: Path) -> None:
 
 def test_every_answer_is_tried() -> None:
     """No schema without a real answer that is held against it."""
-    apart = {"bisect", "viz list", "measure models", "measure attach", "errors"}
+    apart = {"bisect", "viz list", "measure models", "measure lines", "measure attach", "errors"}
 
     assert TYPED.keys() | MEASURED.keys() | apart == ANSWERS.keys()
 

@@ -18,7 +18,13 @@ from click.testing import CliRunner
 
 from ..exhaustive import first_of
 
-FOLDERS = {"models": "models", "function": "functions", "command": "commands", "memory": "line_memory"}
+FOLDERS = {
+    "models": "models",
+    "function": "functions",
+    "command": "commands",
+    "lines": "lines",
+    "memory": "line_memory",
+}
 
 
 def context_of(kind: str, line: str) -> Any:
@@ -42,6 +48,7 @@ LINES = [
     ("function", "work:f work:g --revisions a b --rounds 2 --config c --tag a=b --lines --seed -3"),
     ("command", "--warmup 1 'sort x' --name a --name b -- sort --tag x"),
     ("command", "--parameter n=1,2 'echo {n}' --ignore-exit-codes 1,2 --instructions"),
+    ("lines", "work:f --arg n=3 --setup work:make --top 3 --show source -o a.html --processes 2"),
     ("memory", "--modules a,b --top 3 -m pkg.train --epochs 1 --top 9"),
     ("models", "--models 'a,b' c --batch-sizes auto 2 --suites path:net.py,class:Net --no-memory --quick"),
     ("models", "--dynamo-config x=1 --dynamo-config y=2 --threads 2 --partition 1/2 --resume --fleet f"),

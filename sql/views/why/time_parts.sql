@@ -1,4 +1,4 @@
--- One row per case × part of the time of a call: a source line, as `bench measure function --lines` samples it, or an operator
+-- One row per case × part of the time of a call: a source line, as `bench measure lines` samples it, or an operator
 -- of torch or a kernel of a GPU, as `bench measure models --profile` records them.
 -- Shares of a case add up to 1. Time in a library belongs to the line of the user's code that called it.
 --

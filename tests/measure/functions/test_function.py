@@ -20,7 +20,7 @@ from bench.cli import cli
 from bench.measure.engine.estimate import Estimate, ratio_of
 from bench.measure.engine.runner import Runner
 from bench.measure.engine.workload import Settings, Workload
-from bench.measure.functions.command import argument_of
+from bench.measure.functions.options import argument_of
 from bench.measure.functions.program import Calls, CheckedProgram, FunctionProgram, Here, same
 from bench.measure.functions.report import FunctionResult as Row
 from bench.measure.functions.report import over_processes

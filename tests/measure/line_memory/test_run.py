@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from bench.cli import cli
-from bench.measure.line_memory.annotate import Note, as_text
+from bench.measure.annotate import AnnotatedSource
 from bench.measure.line_memory.meters import host
+from bench.measure.line_memory.report import NOTE_HEADINGS, MemoryNote
 from bench.measure.system.host_memory import error_bound_bytes
 from bench.warehouse.load import load
 from bench.warehouse.store import Store
@@ -276,7 +277,8 @@ def test_source_stands_beside_its_numbers(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b'# coding: latin-1\n\x0c\nx = "\x85"\ny = 1  # \xe9\n')
 
-    text = as_text({(str(file), "rss"): {4: Note(1, 5, 0, 0)}}, [])
+    notes = {(str(file), "rss"): {4: MemoryNote(1, 5, 0, 0)}}
+    text = AnnotatedSource("", [], NOTE_HEADINGS, notes).as_text()
 
     assert text.rstrip().endswith("+5.00 B         0 B                 4  y = 1  # \u00e9")
 

@@ -33,6 +33,7 @@ def recorded(base: str, candidate: str, command: Json = FUNCTION, **fields: Any)
     [
         (FUNCTION, "function work:score --budget 2 --lines"),
         (options("measure function", ("what", "", "work:f"), ("how", "--lines")), "function work:f --lines"),
+        (options("measure lines", ("what", "", "work:f"), ("how", "--arg", "n=1")), "function work:f --arg n=1 --lines"),
         (options("measure models", ("what", "", "p.toml"), ("how", "--seed", "1")), "models p.toml --seed 1 --profile"),
     ],
 )  # fmt: skip
@@ -99,7 +100,7 @@ def test_versions_of_a_package_are_measured_again() -> None:
         (
             "a" * 40,
             {"options": options("measure command", ("what", "--", "ls"))},
-            "mine was not measured by bench measure function or models",
+            "mine was not measured by bench measure function or lines or models",
         ),
     ],
 )
