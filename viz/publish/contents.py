@@ -28,6 +28,9 @@ NAMED = 4  # cases of an incident
 CONFIGS = 8  # newest, whose suites the front page lists
 
 
+LARGE = f"better IS NOT NULL AND kind <> 'two levels' AND cost >= {SMALL} AND lasts IS DISTINCT FROM false"  # of `incidents`
+_SELECTED = "members, change, before, after, least_change, most_change, p, since_at, until_at, also"
+_EXTREMES = "min(n_before), max(n_before), min(n_after), max(n_after), min(change), max(change), max(p)"
 CASES = (  # those with any value or ending
     "FROM case_axes WHERE case_id IN (SELECT case_id FROM cells UNION SELECT case_id FROM step_cells"
     " UNION SELECT case_id FROM case_outcomes)"
@@ -56,7 +59,8 @@ def read(warehouse: "Warehouse", searches: Searches) -> SiteContents:
     """Read a store; `searches` is what is known of changes, and takes what is found."""
     runs = warehouse.dicts("FROM run_details ORDER BY began_at NULLS FIRST, run_id")
     machines = {run: shortened(name) for run, name in warehouse.rows("SELECT run_id, machine FROM machines") if name}
-    cases = warehouse.dicts(f"SELECT case_id, {', '.join(AXES)} {CASES} ORDER BY suite, name, case_id")
+    stepped = "case_id IN (SELECT case_id FROM step_cells) AS is_stepped"
+    cases = warehouse.dicts(f"SELECT case_id, {', '.join(AXES)}, {stepped} {CASES} ORDER BY suite, name, case_id")
     labels = warehouse.dicts(_LABELS)
     values = sum(label["n"] for label in labels)
     chosen.choose(warehouse, {})
@@ -130,6 +134,7 @@ def of_cases(contents: SiteContents, groups: int) -> dict[str, Any]:
             if name in ("case_id", "name") or any(value is not None for value in values)
         },
         "group": groups_of,
+        "stepped": [place for place, case in enumerate(contents.cases) if case["is_stepped"]],
         "labels": [
             [published(label[name]) for name in ("metric", "phase", "unit", "better")] for label in contents.labels
         ],
@@ -177,6 +182,7 @@ class Incident:
     evidence: str
     command: str
     query: str
+    evidence_query: str
     picture: str
     is_minor: bool  # small, over since, or without a direction
     is_worse: bool | None
@@ -212,10 +218,15 @@ def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...],
     rose = (row["most_change"] or largest["after"] - largest["before"]) > 0
     moved = [one for one in own if (one["after"] > one["before"]) == rose] or own
     moved = sorted(moved, key=lambda one: -abs(one["change"] or math.inf))
+    named: dict[str, Row] = {}  # a case may have moved twice
+    for one in moved:
+        if one["name"] is not None:
+            named.setdefault(one["case_id"], one)
     undirected = row["better"] is None or row["kind"] == "two levels"
     worse = None if undirected else is_worse(moved[0])
     day = f"{row['since_at']:%Y-%m-%d}" if row["since_at"] else row["since_run_id"][:13]
     title = f"{_who(row)}: {_change(row, moved[0])}"
+    itself = " AND ".join(equals(name, row[name]) for name in ("config", "since_run_id", "metric", "kind"))
     return Incident(
         number=row["incident"],
         key="|".join(str(row[name]) for name in ("config", "since_run_id", "metric", "kind")),
@@ -225,8 +236,10 @@ def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...],
         sentence=_sentence(row, day),
         evidence=_evidence(row, moved),
         command=_command(row),
-        query=paste(
-            f"FROM change_points WHERE {equals('config', row['config'])} AND {equals('since_run_id', row['since_run_id'])}"
+        query=paste(f"SELECT {_SELECTED} FROM incidents WHERE {itself}"),
+        evidence_query=paste(
+            f"SELECT kind, {_EXTREMES} FROM change_points WHERE incident = (SELECT incident FROM incidents WHERE {itself})"
+            f" AND {equals('metric', row['metric'])} AND after {'>' if rose else '<'} before GROUP BY kind"
         ),
         picture=_picture(row, moved, series, title, worse),
         is_minor=undirected or row["cost"] < SMALL or row["lasts"] is False,
@@ -234,8 +247,8 @@ def _incident(row: Row, members: Sequence[Row], series: Mapping[tuple[Any, ...],
         cost=row["cost"],
         good_run=row["good_run_id"],
         since_run=row["since_run_id"],
-        moved=len(named := [one for one in moved if one["name"] is not None]),
-        cases=_names(named[:NAMED]),
+        moved=len(named),
+        cases=_names([*named.values()][:NAMED]),
     )
 
 

@@ -11,7 +11,7 @@ from ...warehouse.console.numbers import counted, duration, ratio, times
 from ..output.html import json_block
 from ..style.labels import printable
 from . import pictures
-from .contents import CASES, Incident, SiteContents
+from .contents import CASES, LARGE, SPARK, Incident, SiteContents
 from .private import shortened
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
@@ -44,11 +44,12 @@ def page(
         sql: The site has a page for SQL.
     """
     newest = contents.runs[-1] if contents.runs else None
-    day = f", the newest of {newest['began_at']:%Y-%m-%d %H:%M} UTC" if newest and newest["began_at"] else ""
+    day = f"{newest['began_at']:%Y-%m-%d %H:%M} UTC" if newest and newest["began_at"] else ""
+    day = f", the newest of {number(day, paste('SELECT max(began_at) FROM run_details'))}" if day else ""
     runs = number(counted(len(contents.runs), "run"), paste("SELECT count(*) FROM run_details"))
     cases = number(counted(len(contents.cases), "case"), paste(f"SELECT count(*) {CASES}"))
     main = f"""<h1>What changed</h1>
-<p class="lead">{runs} of {cases}{escape(day)}. {escape(_lead(contents, incidents))}</p>
+<p class="lead">{runs} of {cases}{day}. {_lead(contents, incidents)}</p>
 <noscript><p>Runs, cases and comparisons are drawn by JavaScript, all of it beside this page.</p></noscript>
 {_incidents(incidents)}
 {_suites(contents)}"""
@@ -131,20 +132,29 @@ def number(text: str, query: str, kind: str = "n") -> str:
 
 
 def _lead(contents: SiteContents, incidents: Sequence[Incident]) -> str:
-    """The first thing to know."""
+    """The first thing to know, as HTML."""
     if not contents.runs:
         return "Nothing is recorded yet."
     if contents.history is None or not contents.history.judged:
         return "Too few runs to tell a change from chance: a series needs nine."
     large = [one for one in incidents if not one.is_minor]
     if not large:
-        minor = f"; {counted(len(incidents), 'minor change')} below" if incidents else ""
-        return f"Nothing flagged: {contents.history.judged:,} series judged{minor}."
+        minor = f"; {number(counted(len(incidents), 'minor change'), _count(''))} below" if incidents else ""
+        return f"Nothing flagged: {number(f'{contents.history.judged:,} series', 'bench history')} judged{minor}."
     worse = sum(one.is_worse is True for one in large)
     parts = [
-        counted(count, what) for count, what in ((worse, "regression"), (len(large) - worse, "improvement")) if count
-    ]
+        number(counted(count, what), _count(f" WHERE {LARGE} AND verdict IN ('{loud}', '{soft}')"))
+        for count, what, loud, soft in (
+            (worse, "regression", "SLOWER", "WORSE"), (len(large) - worse, "improvement", "FASTER", "BETTER"),
+        )
+        if count
+    ]  # fmt: skip
     return f"{' and '.join(parts)}{', the newest first' if len(large) > 1 else ''}."
+
+
+def _count(condition: str) -> str:
+    """The command that counts incidents."""
+    return paste(f"SELECT count(*) FROM incidents{condition}")
 
 
 def _incidents(incidents: Sequence[Incident]) -> str:
@@ -161,14 +171,19 @@ def _incidents(incidents: Sequence[Incident]) -> str:
     rest = [*large[SHOWN:], *small]
     if rest:
         rows = "".join(
-            f'<tr id="{one.anchor}"><td>{safe(one.since)}</td>'
-            f"<td>{_verdict(one)}</td><td>{safe(one.title)}</td><td>{safe(one.sentence)}</td>"
+            f'<tr id="{one.anchor}"><td{_carries(one.query)}>{safe(one.since)}</td>'
+            f"<td>{_verdict(one)}</td><td>{number(one.title, one.query)}</td><td{_carries(one.query)}>{safe(one.sentence)}</td>"
             f"<td>{_copy(one.command)}</td></tr>"
             for one in rest
         )
+        more = (
+            _count(f" WHERE NOT ({LARGE})")
+            if len(large) <= SHOWN
+            else paste(f"SELECT count(*) - {SHOWN} FROM incidents")
+        )
         parts.append(
-            f'<details class="rest"><summary>{counted(len(rest), "other change")}: smaller, over since, or without a'
-            f' direction</summary><div class="scroll"'
+            f'<details class="rest"><summary>{number(counted(len(rest), "other change"), more)}: smaller, over since, or without'
+            f' a direction</summary><div class="scroll"'
             f' tabindex="0"><table><thead><tr><th>since</th><th>verdict</th><th>what</th><th>when</th><th>again</th></tr></thead>'
             f"<tbody>{rows}</tbody></table></div></details>"
         )
@@ -178,17 +193,23 @@ def _incidents(incidents: Sequence[Incident]) -> str:
 def _card(one: Incident, place: int) -> str:
     links = [f'<a href="#/case/{escape(case)}">{safe(name)}</a>' for case, name in one.cases]
     more = f" and {one.moved - len(links):,} more" if one.moved > len(links) else ""
+    carries = _carries(one.query)
     seen = (
         f'<a href="#/compare/{_part(one.good_run)}/{_part(one.since_run)}">compare before and after</a>'
         if one.good_run
         else ""
     )
-    cases = f'<p class="cases">{", ".join(links)}{more}</p>' if links else ""
+    cases = f'<p class="cases"{carries}>{", ".join(links)}{more}</p>' if links else ""
     return f"""<li class="incident" id="{one.anchor}" data-place="{place}" data-cost="{-one.cost:.6g}">
 <div class="told"><h2>{_verdict(one)} {number(one.title, one.query, "title")}</h2>
-<p>{safe(one.sentence)}</p><p class="soft">{safe(one.evidence)}</p>{cases}
+<p{carries}>{safe(one.sentence)}</p><p class="soft">{number(one.evidence, one.evidence_query)}</p>{cases}
 <p class="again">{seen} {_copy(one.command)}</p></div>
-<figure>{one.picture}</figure></li>"""
+<figure{carries}>{one.picture}</figure></li>"""
+
+
+def _carries(query: str) -> str:
+    """The attribute by which a sentence or picture has the query of the number beside it."""
+    return f' data-q="{escape(query)}"'
 
 
 def _verdict(one: Incident) -> str:
@@ -233,7 +254,11 @@ def _suites(contents: SiteContents) -> str:
             columns.append((heading, "n", cells))
     sparks = [_spark(contents, row) for row in rows]
     if any(sparks):
-        columns.append(("last 60 runs", "", [_cell("last 60 runs", spark) for spark in sparks]))
+        cells = [
+            _cell("recent runs", spark, query=_query(row, "*", f"history(k := {SPARK})", PANEL[0]) if spark else "")
+            for row, spark in zip(rows, sparks, strict=True)
+        ]
+        columns.append(("recent runs", "", cells))
     heads = "".join(f'<th scope="col"{_class(kind)}>{safe(heading)}</th>' for heading, kind, _ in columns)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for *_, cells in columns), strict=True))
     alike = [f"{name} {shortened(str(rows[0][name]))}" for name in PANEL if name not in axes and rows[0][name]]
@@ -255,9 +280,9 @@ def _named(heading: str, values: Sequence[str | None]) -> str:
     return _cell(heading, safe(text), "name" if len(values) == 1 else "")
 
 
-def _cell(heading: str, content: str, kind: str = "") -> str:
-    """A cell with its heading, which a phone shows beside it."""
-    return f'<td{_class(kind)} data-h="{escape(heading)}">{content}</td>'
+def _cell(heading: str, content: str, kind: str = "", query: str = "") -> str:
+    """A cell with its heading, which a phone shows beside it, and the query of what it shows unless its number has that."""
+    return f'<td{_class(kind)} data-h="{escape(heading)}"{_carries(query) if query else ""}>{content}</td>'
 
 
 def _class(kind: str) -> str:
@@ -277,9 +302,9 @@ def _matched(row: Mapping[str, Any]) -> str | None:
     return f"{row['matched_speedup']:.2f}x over {row['n_matched']}"
 
 
-def _query(row: Mapping[str, Any], selected: str) -> str:
-    kept = " AND ".join(equals(name, row[name]) for name in ("run_id", *PANEL[1:]))
-    return paste(f"SELECT {selected} FROM executive_summary() WHERE {kept}")
+def _query(row: Mapping[str, Any], selected: str, source: str = "executive_summary()", run: str = "run_id") -> str:
+    kept = " AND ".join(equals(name, row[name]) for name in (run, *PANEL[1:]))
+    return paste(f"SELECT {selected} FROM {source} WHERE {kept}")
 
 
 def _spark(contents: SiteContents, row: Mapping[str, Any]) -> str:

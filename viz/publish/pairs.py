@@ -116,10 +116,12 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
     columns, cells = render.render(comparison, rows)
     first = columns.index("metric")
     whys: dict[str, int] = {}
+    labels: dict[tuple[str | None, ...] | None, int] = {}
     lines = [
         [
             row["case_id"], *(cell and shortened(str(cell)) for cell in line[first:-1]),
-            whys.setdefault(shortened(line[-1] or ""), len(whys)), *_sorts(row),
+            whys.setdefault(shortened(line[-1] or ""), len(whys)),
+            labels.setdefault(_label(row), len(labels)), *_sorts(row),
         ]
         for row, line in zip(rows, cells, strict=True)
     ]  # fmt: skip
@@ -129,7 +131,13 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
         "sides": [len(side.runs) for side in (comparison.base, comparison.candidate)],
         "rows": lines,
         "whys": list(whys),
+        "labels": list(labels),
     }
+
+
+def _label(row: Mapping[str, Any]) -> tuple[str | None, ...] | None:
+    """Metric and phase, for the query of a row; None of a case that left no number."""
+    return tuple(row[name] and shortened(row[name]) for name in ("metric", "phase")) if row["metric"] else None
 
 
 def _sentences(comparison: Comparison) -> Iterator[str]:

@@ -92,13 +92,14 @@
     });
   const cases = () =>
     once("cases", async () => {
-      const { columns, group, labels } = await json(site.cases);
+      const { columns, group, labels, stepped } = await json(site.cases);
       const axes = AXES.filter((axis) => columns[axis]),
         ids = columns.case_id;
       const places = new Map(ids.map((id, place) => [id, place]));
       const texts = ids.map((id, i) => axes.map((axis) => columns[axis][i] ?? "").join(" ").toLowerCase());
-      return { ...columns, count: ids.length, axes, group, labels, places, texts };
+      return { ...columns, count: ids.length, axes, group, labels, stepped: new Set(stepped), places, texts };
     });
+  const FACTS = { run: "run_id", commit: "git_commit, git_dirty", branch: "git_branch", status: "status", "measured by": "source", machine: "host" };
   const AXES = ["suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters"];
   const HEADINGS = { name: "model", batch_size: "batch", sequence_length: "length" };
   // The axes in which these cases differ, the name among them, and what they share in words.
@@ -107,7 +108,7 @@
     const shared = c.axes.filter((name) => !apart.includes(name) && cases.length && c[name][cases[0]] !== null);
     return [apart, shared.map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][cases[0]])}`).join(" · ")];
   };
-  const alike = (shared, count) => (shared && count > 1 ? el("p", { class: "soft" }, `All of them: ${shared}.`) : "");
+  const alike = (shared, count) => (shared && count > 1 ? el("p", { class: "soft axes" }, `All of them: ${shared}.`) : "");
   const metricName = (metric, phase) => (phase === null || phase === "steady" ? metric : `${metric} (${phase})`);
   const axis = (value) => (value === null ? "" : String(value).startsWith("{") ? value.replace(/[{}"]/g, "") : String(value));
   const caseName = (all, i) => [all.name[i], ...["backend", "mode"].map((name) => all[name]?.[i])].filter(Boolean).join(" · ");
@@ -173,11 +174,32 @@
   const literal = (text) => `'${String(text).replaceAll("'", "''")}'`;
   const equals = (column, value) => (value === null ? `${column} IS NULL` : `${column} = ${literal(value)}`);
   const paste = (sql) => (/[$`"\\!]/.test(sql) ? `bench sql ${quoted(sql)}` : `bench sql "${sql}"`);
-  const valueQuery = (run, id, metric, phase) =>
-    paste(
-      `SELECT median, median_low, median_high, n, unit FROM cells WHERE ${equals("run_id", run)} AND ${equals("case_id", id)}` +
-        ` AND ${equals("metric", metric)} AND ${equals("phase", phase)}`,
-    );
+  const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  const ofRun = (column, id) => paste(`SELECT ${column} FROM run_details WHERE ${equals("run_id", id)}`);
+  const ofSeries = (id, metric, phase) => `${equals("case_id", id)} AND ${equals("metric", metric)} AND ${equals("phase", phase)}`;
+  const VALUE = "median, median_low, median_high, n, unit";
+  const valuesOfCase = (c, id) => (c.stepped.has(c.places.get(id)) ? "step_cells" : "cells");
+  const valueQuery = (c, run, id, metric, phase) =>
+    paste(`SELECT ${VALUE} FROM ${valuesOfCase(c, id)} WHERE ${equals("run_id", run)} AND ${ofSeries(id, metric, phase)}`);
+  const pairOf = (base, candidate) => `comparisons([${literal(base)}], [${literal(candidate)}])`;
+  // The condition that a filter is: rows whose columns, as one text, hold every word.
+  const containing = (columns, wanted) =>
+    wanted.map((word) => `contains(lower(concat_ws(' ', ${columns.join(", ")})), ${literal(word)})`).join(" AND ");
+  const where = (...conditions) => conditions.filter(Boolean).join(" AND ") || "true";
+  const RUN_TEXT = ["config", "strftime(began_at, '%Y-%m-%d %H:%M')", "git_commit", "git_branch", "run_id"];
+  // The rows of a judged pair: one for all metrics of a case that is new, gone, broken or mended, and none of processor time that
+  // says what latency does.
+  const judgedQuery = (pair, condition, folded) => {
+    const told = folded
+      ? ` AND NOT (starts_with(metric, 'cpu_time') AND EXISTS (FROM ${pair} AS own WHERE starts_with(own.metric, 'latency')` +
+        " AND own.case_id = one.case_id AND own.phase IS NOT DISTINCT FROM one.phase AND own.verdict = one.verdict" +
+        " AND one.ratio BETWEEN own.low AND own.high))"
+      : "";
+    const apart = "CASE WHEN verdict IN ('ADDED', 'REMOVED', 'BROKEN', 'FIXED') THEN NULL ELSE (metric, phase, unit) END";
+    return paste(`SELECT count(*) FROM (SELECT DISTINCT case_id, verdict, ${apart} FROM ${pair} AS one WHERE ${condition}${told})`);
+  };
+  const bareQuery = (pair, condition) =>
+    paste(`SELECT count(*) FROM ${pair} WHERE ${where("is_headline AND coalesce(base_value, candidate_value) IS NOT NULL", condition)}`);
 
   // ---- tables that sort, filter, and show what there is room for
   const ROWS = 200,
@@ -189,7 +211,7 @@
       shown = [],
       drawn = 0;
     const body = el("tbody"),
-      more = el("button", { type: "button", class: "more", onclick: () => draw(ROWS) }),
+      more = el("button", { type: "button", class: "more", onclick: () => draw(ROWS) }, "Show more"),
       heads = columns.map((column, i) =>
         el(
           "th",
@@ -214,7 +236,6 @@
       );
       drawn = Math.min(shown.length, drawn + count);
       more.hidden = drawn === shown.length;
-      more.textContent = `${(shown.length - drawn).toLocaleString("en")} more`;
     };
     const order = (i) => {
       [by, down] = [i, tables.turned(heads[i])];
@@ -243,8 +264,23 @@
     globalThis.onbeforeprint = () => node.isConnected && draw(shown.length);
     return { node, update };
   };
-  const filterField = (label, value, onchange) =>
-    el("input", { type: "search", placeholder: label, "aria-label": label, value, oninput: (event) => onchange(event.target.value) });
+  // A field that filters a table, and how many of its rows are shown. `query` makes the number, of the words that are typed.
+  const filterOf = (found, count, { label, text, keep, query, onchange }) => {
+    const tally = el("span", { class: "soft", role: "status" });
+    const update = () => {
+      const wanted = words(field.value),
+        shown = found.update((row) => keep(row, wanted));
+      const told = shown < count ? `${shown.toLocaleString("en")} of ${plural(count, "row")}` : plural(count, "row");
+      tally.replaceChildren(number(told, query(wanted)));
+    };
+    const oninput = () => {
+      onchange?.(field.value);
+      update();
+    };
+    const field = el("input", { type: "search", placeholder: label, "aria-label": label, value: text ?? "", oninput });
+    update();
+    return { nodes: [field, tally], update };
+  };
 
   // ---- a field that suggests
   const suggest = (input, list, find, choose) => {
@@ -354,11 +390,11 @@
   const drawnCharts = async (of) => {
     const found = (await json(site.figures))[of] ?? [];
     return found.length === 0 ? "" : el("div", { class: "drawn" }, found.map(([file, told, facts, command]) =>
-      el("figure", {}, el("figcaption", {}, el("b", {}, told), el("p", { class: "soft" }, facts)), el("a", { class: "plate", href: file }, el("img", { src: file, alt: told })), copyable(command))));
+      el("figure", {}, el("figcaption", { "data-q": command }, el("b", {}, told), el("p", { class: "soft" }, facts)), el("a", { class: "plate", href: file }, el("img", { src: file, alt: told })), copyable(command))));
   };
 
   // ---- the charts of a case
-  const chart = (r, points, changes, unit, query) => {
+  const chart = (r, points, changes, unit, query, all) => {
     const box = el("div", { class: "chart" }),
       told = el("p", { class: "readout", "aria-live": "polite" });
     let [from, upto] = [0, points.length - 1];
@@ -437,7 +473,7 @@
       }
       const cursor = svg("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, x1: -9, x2: -9 }),
         band = svg("rect", { class: "band", y: TOP, height: HEIGHT - TOP - BOTTOM, x: -9, width: 0 });
-      const node = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": "Values by run", tabindex: 0 }, parts, band, cursor);
+      const node = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": "Values by run", tabindex: 0, "data-q": all }, parts, band, cursor);
       const nearest = (event) => {
         const left = node.getBoundingClientRect().left;
         return Math.max(from, Math.min(upto, from + Math.round((event.clientX - left - LEFT - 8) / step)));
@@ -446,14 +482,14 @@
         const p = points[i];
         cursor.setAttribute("x1", x(i));
         cursor.setAttribute("x2", x(i));
-        const doubt = p.low !== undefined ? ` (95 % ${amount(p.low, unit)}–${amount(p.high, unit)})` : "";
+        const doubt = p.low !== undefined ? ` (95 % ${amount(p.low, unit)}–${amount(p.high, unit)})` : "",
+          samples = p.n > 1 ? ` · n=${p.n}` : "";
         told.replaceChildren(
           link(to("run", r.run_id[p.run]), runName(r, p.run)),
-          r.git_commit[p.run] ? ` · ${r.git_commit[p.run].slice(0, 12)}` : "",
+          r.git_commit[p.run] ? " · " : "",
+          number(r.git_commit[p.run]?.slice(0, 12) ?? "", ofRun("git_commit", r.run_id[p.run])),
           " · ",
-          Number.isNaN(p.value) ? (p.ended ?? "not measured") : number(amount(p.value, unit), query(r.run_id[p.run])),
-          doubt,
-          p.n > 1 ? ` · n=${p.n}` : "",
+          Number.isNaN(p.value) ? (p.ended ?? "not measured") : number(`${amount(p.value, unit)}${doubt}${samples}`, query(r.run_id[p.run])),
           p.mark ? ` · ${p.mark}` : "",
         );
         at = i;
@@ -490,7 +526,7 @@
       [from, upto] = [a, b];
       draw();
     };
-    const last = (count) => el("button", { type: "button", onclick: () => zoom(Math.max(0, points.length - count), points.length - 1) }, count >= points.length ? `all ${points.length}` : `last ${count}`);
+    const last = (count) => el("button", { type: "button", onclick: () => zoom(Math.max(0, points.length - count), points.length - 1) }, count >= points.length ? "all" : `last ${count}`);
     const counts = [...new Set([30, 100, 300, points.length].filter((count) => count <= points.length && count > 2))];
     new ResizeObserver(() => {
       if (box.isConnected && box.firstChild?.getAttribute("width") !== String(box.clientWidth)) draw();
@@ -542,7 +578,7 @@
       const title = caseName(c, place);
       document.title = title;
       const about = c.axes.filter((axis) => c[axis][place] !== null && axis !== "name").map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][place])}`);
-      const head = [el("h1", {}, c.name[place] ?? "case"), el("p", { class: "lead" }, about.join(" · "))];
+      const head = [el("h1", {}, c.name[place] ?? "case"), el("p", { class: "lead axes" }, about.join(" · "))];
       if (!keys.length) return [...head, el("p", {}, `Nothing was measured of it. ${[...new Set(ended.values())].join("; ")}`)];
       const chosen = keys.includes(state.get("m")) ? state.get("m") : (keys.find((key) => changes.some((row) => row[0] === id && row[2] === JSON.parse(key)[0])) ?? keys[0]);
       const [metric, phase, unit] = JSON.parse(chosen);
@@ -563,7 +599,12 @@
       };
       const select = (name, options, now, show) =>
         options.length < 2 ? "" : el("select", { "aria-label": name === "m" ? "Metric" : "Config", onchange: go(name) }, options.map((value) => el("option", { value, selected: value === now }, show(value))));
-      const drawn = chart(r, points, own, unit, (run) => valueQuery(run, id, metric, phase));
+      const condition = `${equals("config", config)} AND ${ofSeries(id, metric, phase)}`;
+      const all = paste(`SELECT run_id, began_at, ${VALUE} FROM ${valuesOfCase(c, id)} JOIN run_details USING (run_id, config) WHERE ${condition} ORDER BY began_at`);
+      const changed = paste(`FROM change_points WHERE ${condition}`);
+      const moments = paste(`SELECT DISTINCT name, backend FROM change_points WHERE incident IN (SELECT incident FROM change_points WHERE ${condition})`);
+      const measured = number(plural(values.size, "value"), all);
+      const drawn = chart(r, points, own, unit, (run) => valueQuery(c, run, id, metric, phase), all);
       const options = ["--models", c.name[place], "--metrics", metric, "--configs", config].map((word) => quoted(String(word)));
       const incidents = new Set(own.map((change) => change.incident));
       const moved = new Map(); // of each name the first
@@ -578,9 +619,9 @@
         drawn.node,
         own.length
           ? el("ul", { class: "changes" }, own.map((change) =>
-              el("li", {}, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, paste(`FROM change_points WHERE ${equals("case_id", id)} AND ${equals("config", config)} AND ${equals("metric", metric)}`)), change.note ? ` · ${change.note}` : "", " · ", link(`#${change.incident}`, "what happened then"))))
-          : el("p", {}, points.length < 9 ? `${points.length} ${points.length === 1 ? "run" : "runs"}: a change can be told from chance from nine on.` : "No change found in this series."),
-        neighbours.length ? el("p", {}, "Moved with it: ", neighbours.slice(0, 12).flatMap(([name, other], i) => [i ? ", " : "", link(`#/case/${other}`, name)]), neighbours.length > 12 ? `, and ${neighbours.length - 12} more` : "") : "",
+              el("li", { "data-q": changed }, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, changed), change.note ? ` · ${change.note}` : "", " · ", link(`#${change.incident}`, "what happened then"))))
+          : el("p", {}, points.length < 9 ? [measured, ": a change can be told from chance from nine on."] : ["No change found in ", measured, "."]),
+        neighbours.length ? el("p", { "data-q": moments }, "Moved with it: ", neighbours.slice(0, 12).flatMap(([name, other], i) => [i ? ", " : "", link(`#/case/${other}`, name)]), neighbours.length > 12 ? `, and ${neighbours.length - 12} more` : "") : "",
         el("p", { class: "again" }, copyable(`bench history ${options.join(" ")}`)),
       ];
       return [node, drawn.draw];
@@ -599,27 +640,28 @@
       ].filter(([, value]) => value);
       let previous = run - 1;
       while (previous >= 0 && r.config[previous] !== r.config[run]) previous--;
-      const query = (column) => paste(`SELECT ${column} FROM run_details WHERE ${equals("run_id", id)}`);
       const counts = ["cases", "failed", "steps", "rejected"].filter((name) => r[name][run]);
+      const ending = (place) => paste(`SELECT kind, status, phase, exception, exit_code FROM case_outcomes WHERE failed AND ${equals("run_id", id)} AND ${equals("case_id", c.case_id[place])}`);
       const failed = [...rows.ended].map(([place, text]) => ({ place, text, log: rows.logs.get(place) }));
       const found = valueTable(r, c, run, rows.values);
-      const field = filterField("filter cases", "", (text) => {
-        const wanted = words(text);
-        found.update((row) => holds(c.texts[row.place], wanted));
+      const filter = filterOf(found, rows.values.length, {
+        label: "filter cases",
+        keep: (row, wanted) => holds(c.texts[row.place], wanted),
+        query: (wanted) => paste(`SELECT count(DISTINCT case_id) FROM _all_cells WHERE ${where(equals("run_id", id), site.kept, containing(c.axes, wanted))}`),
       });
-      found.update();
       return [
         el("h1", {}, runName(r, run)),
-        el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), query(name)), ` ${r[name][run] === 1 ? name.replace(/s$/, "") : name}`])),
+        el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), ofRun(name, id)), ` ${r[name][run] === 1 ? name.replace(/s$/, "") : name}`])),
         previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
-        failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, `${failed.length} failed`), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), ` · ${one.text}`, one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
-        r.rejected[run] ? el("p", {}, `${r.rejected[run].toLocaleString("en")} ${r.rejected[run] === 1 ? "record" : "records"} could not be read: `, copyable(paste(`FROM rejected_records WHERE ${equals("run_id", id)}`))) : "",
+        failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, "Failed cases"), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), " · ", number(one.text, ending(one.place)), one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
+        r.rejected[run] ? el("p", {}, "Records that could not be read: ", copyable(paste(`FROM rejected_records WHERE ${equals("run_id", id)}`))) : "",
         await drawnCharts(id),
-        rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), field) : el("p", {}, "Nothing was measured in it that comparisons judge."),
+        rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), filter.nodes) : el("p", {}, "Nothing was measured in it that comparisons judge."),
         alike(found.shared, rows.values.length),
         rows.values.length ? found.node : "",
+        found.further ? el("p", { class: "soft" }, "Further metrics, and those of few cases, are on the pages of the cases.") : "",
         el("h2", {}, "Environment"),
-        el("dl", {}, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
+        el("dl", {}, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, number(String(value), ofRun(FACTS[name] ?? site.facts[name] ?? "packages", id)))])),
         el("p", { class: "again" }, copyable(`bench show ${quoted(id.slice(0, 13))}`)),
       ];
     },
@@ -655,27 +697,23 @@
       if (!rows.length) return [...head, el("p", {}, "Neither run has a value that comparisons judge."), el("p", { class: "again" }, copyable(command))];
       const sides = new Set(chosen.map((run) => r.config[run]));
       const since = pair ? r.config.filter((config) => sides.has(config)).length - known : 0;
-      const query = (row) => paste(`SELECT base_value, candidate_value, ratio, low, high, verdict, reason FROM comparisons([${literal(base)}], [${literal(candidate)}]) WHERE ${equals("case_id", row.id)}` + (row.metric ? ` AND ${equals("metric", row.rawMetric)}` : ""));
+      const both = pairOf(base, candidate);
+      const query = (row) => paste(`SELECT base_value, candidate_value, ratio, low, high, verdict, evidence, reason FROM ${both} WHERE ${row.label ? ofSeries(row.id, ...row.label) : `${equals("case_id", row.id)} AND metric IS NULL`}`);
+      const metrics = (row) => (/ and \d+ more$/.test(row.metric) ? number(row.metric, paste(`SELECT metric, phase, verdict, reason FROM ${both} WHERE ${equals("case_id", row.id)}`)) : row.metric);
       const counts = new Map();
       for (const row of rows) counts.set(row.verdict, (counts.get(row.verdict) ?? 0) + 1);
       const changed = [...counts.keys()].filter((name) => !["SAME", "UNSURE", ""].includes(name));
       const all = [...counts.keys()];
       const shown = new Set(state.has("v") ? state.get("v").split(",") : changed.length ? changed : all);
-      let text = state.get("q") ?? "";
-      const save = () => {
-        state.set("v", [...shown].join(","));
-        state.set("q", text);
-        remember(state);
-      };
       const [shownAxes, shared] = apartOf(c, [...new Set(rows.map((row) => row.place))].filter((place) => place !== undefined));
       const columns = [
         ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => axisOf(c, name, row.place), cell: (row) => (name === "name" ? link(`#/case/${row.id}`, axisOf(c, name, row.place)) : axisOf(c, name, row.place)) })),
-        { name: "metric", cell: (row) => row.metric, value: (row) => row.metric },
+        { name: "metric", cell: metrics, value: (row) => row.metric },
         { name: "base", numeric: true, cell: (row) => number(row.base, query(row)), value: (row) => row.sizes[1] },
         { name: "candidate", numeric: true, cell: (row) => number(row.candidate, query(row)), value: (row) => row.sizes[2] },
         { name: "difference", numeric: true, kind: () => "spare", cell: (row) => number(row.difference, query(row)), value: (row) => row.sizes[2] - row.sizes[1] },
         { name: "change", numeric: true, kind: () => "change", cell: (row) => number(row.change, query(row)), value: (row) => row.sizes[0] },
-        ...(pair ? [{ name: "verdict", cell: (row) => el("div", {}, verdict(row.verdict), el("p", { class: "soft" }, row.why)), value: (row) => row.verdict, kind: () => "why" }] : []),
+        ...(pair ? [{ name: "verdict", cell: (row) => el("div", {}, verdict(row.verdict), el("p", { class: "soft", "data-q": query(row) }, row.why)), value: (row) => row.verdict, kind: () => "why" }] : []),
       ];
       const [by, down] = (state.get("s") ?? "").split(":");
       const found = table(columns, rows, {
@@ -683,27 +721,38 @@
         onsort: (i, isDown) => { state.set("s", `${i}:${isDown ? "d" : "u"}`); remember(state); },
         label: "Cases",
       });
-      const count = el("span", { class: "soft", role: "status" });
-      const update = () => {
-        const wanted = words(text);
-        count.textContent = `${found.update((row) => shown.has(row.verdict) && holds(row.text, wanted)).toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
+      const folded = rows.some((row) => row.metric?.endsWith(", cpu_time"));
+      const counted = (names, wanted = []) => {
+        const judged = `coalesce(verdict, '') IN (${names.map(literal).join(", ") || "NULL"})`,
+          told = containing([...c.axes, "metric", ...(pair ? ["verdict", "evidence", "reason"] : [])], wanted);
+        return pair ? judgedQuery(both, where(judged, told), folded) : bareQuery(both, told);
       };
-      const chips = !pair ? "" : el("span", { class: "chips", role: "group", "aria-label": "Verdicts shown" }, all.map((name) => el("button", { type: "button", "aria-pressed": shown.has(name), onclick: (event) => {
-        shown.has(name) ? shown.delete(name) : shown.add(name);
-        event.currentTarget.setAttribute("aria-pressed", shown.has(name));
-        save();
-        update();
-      } }, `${(name || "not judged").toLowerCase()} ${counts.get(name).toLocaleString("en")}`)));
-      const field = filterField("filter", text, (value) => { text = value; save(); update(); });
-      update();
+      const filter = filterOf(found, rows.length, {
+        label: "filter",
+        text: state.get("q"),
+        keep: (row, wanted) => shown.has(row.verdict) && holds(row.text, wanted),
+        query: (wanted) => counted([...shown], wanted),
+        onchange: (text) => { state.set("q", text); remember(state); },
+      });
+      const chip = (name) => {
+        const toggle = (event) => {
+          shown.has(name) ? shown.delete(name) : shown.add(name);
+          event.currentTarget.setAttribute("aria-pressed", shown.has(name));
+          state.set("v", [...shown].join(","));
+          remember(state);
+          filter.update();
+        };
+        return el("span", {}, el("button", { type: "button", "aria-pressed": shown.has(name), onclick: toggle }, (name || "not judged").toLowerCase()), number(counts.get(name).toLocaleString("en"), counted([name])));
+      };
+      const chips = !pair ? "" : el("span", { class: "chips", role: "group", "aria-label": "Verdicts shown" }, all.map(chip));
       return [
         ...head,
-        el("p", { class: pair ? "finding" : "lead bare" }, pair ? number(said, command) : said),
-        since > 0 ? el("p", { class: "soft" }, `Judged ${since} ${since === 1 ? "run" : "runs"} ago, with the ${known.toLocaleString("en")} runs known then; the command below judges with all.`) : "",
+        el("p", { class: pair ? "finding" : "lead bare" }, number(said, command)),
+        since > 0 ? el("p", { class: "soft", "data-q": paste(`SELECT count(*) FROM run_details WHERE config IN (${[...sides].map(literal).join(", ")})`) }, `Judged ${since} ${since === 1 ? "run" : "runs"} ago, with the ${known.toLocaleString("en")} runs known then; the command below judges with all.`) : "",
         also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, number(line, command))))) : "",
         el("p", { class: "again" }, copyable(command)),
         await drawnCharts(`${base}|${candidate}`),
-        el("div", { class: "tools" }, chips, field, count),
+        el("div", { class: "tools" }, chips, filter.nodes),
         alike(shared, rows.length),
         found.node,
       ];
@@ -714,20 +763,23 @@
       document.title = "Runs";
       if (!r.count) return [el("h1", {}, "Runs"), el("p", {}, "Nothing is recorded yet.")];
       const rows = Array.from({ length: r.count }, (_, i) => r.count - 1 - i);
-      const query = (run, column) => paste(`SELECT ${column} FROM run_details WHERE ${equals("run_id", r.run_id[run])}`);
       const found = table([
         { name: "began", value: (i) => r.began_at[i] ?? "", cell: (i) => link(to("run", r.run_id[i]), r.began_at[i] ?? r.run_id[i].slice(0, 13)) },
         { name: "config", cell: (i) => r.config[i] },
-        { name: "commit", cell: (i) => r.git_commit[i]?.slice(0, 12) ?? "" },
+        { name: "commit", cell: (i) => number(r.git_commit[i]?.slice(0, 12) ?? "", ofRun("git_commit", r.run_id[i])) },
         { name: "branch", cell: (i) => r.git_branch[i] ?? "" },
         { name: "status", cell: (i) => r.status[i] },
-        { name: "cases", numeric: true, value: (i) => r.cases[i], cell: (i) => number(r.cases[i].toLocaleString("en"), query(i, "cases")) },
-        { name: "failed", numeric: true, value: (i) => r.failed[i], cell: (i) => number(r.failed[i].toLocaleString("en"), query(i, "failed")) },
+        { name: "cases", numeric: true, value: (i) => r.cases[i], cell: (i) => number(r.cases[i].toLocaleString("en"), ofRun("cases", r.run_id[i])) },
+        { name: "failed", numeric: true, value: (i) => r.failed[i], cell: (i) => number(r.failed[i].toLocaleString("en"), ofRun("failed", r.run_id[i])) },
       ].filter((column) => column.name !== "branch" || r.git_branch.some(Boolean)), rows, { label: "Runs" });
-      const filter = (text) => { state.set("q", text); remember(state); const wanted = words(text); found.update((i) => holds(r.texts[i], wanted)); };
-      const field = filterField("filter runs", state.get("q") ?? "", filter);
-      filter(field.value);
-      return [el("div", { class: "tools" }, el("h1", {}, "Runs"), field), found.node];
+      const filter = filterOf(found, r.count, {
+        label: "filter runs",
+        text: state.get("q"),
+        keep: (i, wanted) => holds(r.texts[i], wanted),
+        query: (wanted) => paste(`SELECT count(*) FROM run_details WHERE ${where(containing(RUN_TEXT, wanted))}`),
+        onchange: (text) => { state.set("q", text); remember(state); },
+      });
+      return [el("div", { class: "tools" }, el("h1", {}, "Runs"), filter.nodes), found.node];
     },
 
     async cases(_, state) {
@@ -738,10 +790,14 @@
       const [apart, shared] = apartOf(c, all);
       const shownAxes = ["name", ...apart.filter((name) => name !== "name")];
       const found = table(shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (i) => c[name]?.[i], cell: (i) => name === "name" ? link(`#/case/${c.case_id[i]}`, c.name?.[i] ?? c.case_id[i]) : axis(c[name][i]) })), all, { label: "Cases" });
-      const filter = (text) => { state.set("q", text); remember(state); const wanted = words(text); found.update((i) => holds(c.texts[i], wanted)); };
-      const field = filterField("filter cases", state.get("q") ?? "", filter);
-      filter(field.value);
-      return [el("div", { class: "tools" }, el("h1", {}, "Cases"), field), alike(shared, c.count), found.node];
+      const filter = filterOf(found, c.count, {
+        label: "filter cases",
+        text: state.get("q"),
+        keep: (i, wanted) => holds(c.texts[i], wanted),
+        query: (wanted) => paste(`SELECT count(*) ${where(site.cases_from, containing(c.axes, wanted))}`),
+        onchange: (text) => { state.set("q", text); remember(state); },
+      });
+      return [el("div", { class: "tools" }, el("h1", {}, "Cases"), filter.nodes), alike(shared, c.count), found.node];
     },
   };
   // The model alone where the backend is that of the case beside it.
@@ -786,24 +842,27 @@
     return { values, ended, logs };
   };
   const valueTable = (r, c, run, rows) => {
-    const keys = [...new Set(rows.flatMap((row) => [...row.values.keys()]))].sort((a, b) => order(c, a) - order(c, b)).slice(0, 12);
+    const counts = new Map();
+    for (const row of rows) for (const key of row.values.keys()) counts.set(key, (counts.get(key) ?? 0) + 1);
+    const common = Math.max(...counts.values()) / 4; // a metric of few cases would be a column of holes
+    const keys = [...counts.keys()].filter((key) => counts.get(key) >= common).sort((a, b) => order(c, a) - order(c, b)).slice(0, 12);
     const [shownAxes, shared] = apartOf(c, rows.map((row) => row.place));
     const found = table([
       ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => c[name][row.place], cell: (row) => name === "name" ? link(`#/case/${c.case_id[row.place]}`, c.name[row.place]) : axis(c[name][row.place]) })),
       ...keys.map((key) => {
         const [metric, phase, unit] = JSON.parse(key);
-        return { name: metricName(metric, phase).replaceAll("_", " "), numeric: true, value: (row) => row.values.get(key), cell: (row) => row.values.has(key) ? number(unit === "ratio" ? times(row.values.get(key)) : amount(row.values.get(key), unit), valueQuery(r.run_id[run], c.case_id[row.place], metric, phase)) : "" };
+        return { name: metricName(metric, phase).replaceAll("_", " "), numeric: true, value: (row) => row.values.get(key), cell: (row) => row.values.has(key) ? number(unit === "ratio" ? times(row.values.get(key)) : amount(row.values.get(key), unit), valueQuery(c, r.run_id[run], c.case_id[row.place], metric, phase)) : "" };
       }),
     ], rows, { label: "Values" });
-    return { ...found, shared };
+    return { ...found, shared, further: keys.length < counts.size };
   };
   const axisOf = (c, name, place) => (place === undefined ? "" : axis(c[name][place]));
   const judgedRows = async (c, pair) => {
     const found = await json(pair);
-    const rows = found.rows.map(([id, metric, base, candidate, difference, change, told, why, ...sizes]) => {
+    const rows = found.rows.map(([id, metric, base, candidate, difference, change, told, why, label, ...sizes]) => {
       const place = c.places.get(id);
-      return { id, metric, rawMetric: metric?.replace(/ \([^)]*\)$/, ""), base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, place,
-        text: `${c.texts[place] ?? ""} ${metric} ${told} ${found.whys[why]}`.toLowerCase() };
+      return { id, metric, label: found.labels[label], base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, place,
+        text: [c.texts[place], metric, told, found.whys[why]].filter(Boolean).join(" ").toLowerCase() };
     });
     return { rows, said: found.said, also: found.also, known: found.known };
   };
@@ -822,7 +881,7 @@
           better = c.labels[order(c, key)]?.[3];
         const ratio = before > 0 && after > 0 ? (better === "lower" ? before / after : after / before) : null;
         const difference = before === null || after === null ? null : after - before;
-        rows.push({ id: c.case_id[place], metric: metricName(metric, phase), rawMetric: metric, base: amount(before, unit), candidate: amount(after, unit),
+        rows.push({ id: c.case_id[place], metric: metricName(metric, phase), label: [metric, phase], base: amount(before, unit), candidate: amount(after, unit),
           difference: difference === null ? "" : `${difference < 0 ? "−" : difference > 0 ? "+" : ""}${amount(Math.abs(difference), unit)}`,
           change: ratio === null ? "" : times(ratio), verdict: "", why: "", sizes: [ratio === null ? null : Math.abs(Math.log(ratio)), before, after], place,
           text: `${c.texts[place]} ${metric}`.toLowerCase() });
@@ -898,10 +957,10 @@
     }
   };
   let asked = null;
-  const explain = (button) => {
+  const explain = (node) => {
     const box = $("query");
-    asked = button;
-    box.replaceChildren(copyable(button.dataset.q), el("button", { type: "button", class: "close", onclick: closeQuery, "aria-label": "Close" }, "×"));
+    asked = node.matches("button") ? node : document.activeElement;
+    box.replaceChildren(copyable(node.dataset.q), el("button", { type: "button", class: "close", onclick: closeQuery, "aria-label": "Close" }, "×"));
     box.hidden = false;
     box.firstChild.focus();
   };
@@ -915,8 +974,9 @@
       event.preventDefault(); // its address is not that of a page
       return $("main").focus();
     }
-    const button = event.target.closest?.("button");
-    if (button?.dataset.q) explain(button);
+    const button = event.target.closest?.("button"),
+      asked = event.target.closest?.("a, button:not([data-q]), summary, [data-q]"); // of these the innermost
+    if (asked?.matches("[data-q]:not(.chart svg)") && getSelection().isCollapsed) explain(asked);
     else if (button?.dataset.copy) copy(button.dataset.copy);
     else if (button?.dataset.order) {
       const list = document.querySelector(".incidents"),
@@ -932,7 +992,7 @@
     if (event.key === "/") {
       event.preventDefault();
       $("search").focus();
-    } else if (event.key === "q" && event.target.dataset?.q) explain(event.target);
+    } else if (event.key === "q" && event.target.closest("[data-q]")) explain(event.target.closest("[data-q]"));
     else if (event.key === "j" || event.key === "k") {
       const all = [...document.querySelectorAll(".incident .title")],
         at = all.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);

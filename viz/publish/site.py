@@ -79,6 +79,9 @@ def publish(
             )
         },
         "incidents": {one.anchor: one.title for one in incidents},
+        "cases_from": contents.CASES,
+        "kept": tiles.KEPT,
+        "facts": {called: column for column, called in ENVIRONMENT.items()},
     }
     style, code = (_asset(folder, name) for name in (STYLE, SCRIPT))
     for name, content in feeds.files(found, incidents, title=title, url=url):

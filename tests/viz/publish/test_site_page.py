@@ -216,11 +216,11 @@ def test_a_case_shows_its_step_and_its_query(browser: Page, folder: Path, wareho
     assert browser.ask("document.querySelectorAll('#view .chart circle').length") == 14
     assert browser.ask("document.querySelectorAll('#view .chart .change.worse').length") == 1
     assert "slower step since" in browser.ask("document.querySelector('#view .changes').textContent")
-    browser.ask("document.querySelector('#view .readout .n').click()")
+    browser.ask("document.querySelector('#view .readout .n:last-of-type').click()")
     query = browser.ask("document.querySelector('#query code').textContent")
     statement = query.removeprefix('bench sql "').removesuffix('"')
     ((median, *_),) = warehouse.rows(statement)
-    assert amount(median, "ns") == browser.ask("document.querySelector('#view .readout .n').textContent")
+    assert amount(median, "ns") == browser.ask("document.querySelector('#view .readout .n:last-of-type').textContent")
 
 
 def test_searching_finds_cases_runs_and_changes(browser: Page, folder: Path) -> None:
