@@ -240,6 +240,19 @@ def test_shares_of_failures_differ_as_scipy_says(warehouse: Builder, counts: tup
         assert warehouse.rows(query, list(counts)) == [(pytest.approx(expected**0.5),)]
 
 
+@pytest.mark.parametrize(
+    ("xs", "ys"), [([0, 0, 1, 0, 0], [1, 1, 0, 1, 1]), ([1, 2, 3, 4], [2, 5, 6, 7, 8]), ([1, 1, 1, 1], [1, 1, 1, 1])]
+)
+def test_ranks_tell_sides_apart_as_scipy_says(warehouse: Builder, xs: list[float], ys: list[float]) -> None:
+    """Whichever side comes first; ties make the error a little larger than scipy's, which is on the safe side."""
+    expected = stats.mannwhitneyu(xs, ys, method="asymptotic").pvalue
+
+    for sides in ([xs, ys], [ys, xs]):
+        ((p,),) = warehouse.rows("SELECT _rank_p($1::DOUBLE[], $2::DOUBLE[])", sides)
+        assert min(1, expected) - 1e-6 <= p <= min(1, 1.7 * expected)
+    assert warehouse.rows("SELECT _rank_p([1, 2, 3], [4, 5])") == [(0,)]
+
+
 def test_a_run_is_compared_with_runs_of_its_host(runs: Builder) -> None:
     """Runs of other hosts count where that host has too few and hosts are many."""
     query = "SELECT pair, side, run_id, is_anywhere FROM _comparison_sides(NULL, {}, 20) ORDER BY place"

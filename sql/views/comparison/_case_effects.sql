@@ -10,6 +10,8 @@
 -- deviations       DOUBLE[]  Distances of all runs from the value of their side, of sides with two runs or more, without what
 --                            all cases of the run share.
 -- own_degrees      DOUBLE    Degrees of freedom of these.
+-- base_deviations  DOUBLE[]  Such distances of all runs of the base.
+-- candidate_deviations  DOUBLE[]  The same of the candidate.
 WITH
 side_values AS MATERIALIZED (SELECT * FROM _side_values(base, candidate, last)),
 metric_samples AS (
@@ -132,6 +134,6 @@ SELECT
         CASE WHEN len(usual) < len(places) THEN list_transform(usual, lambda i: base_deviations[i]) ELSE base_deviations END,
         candidate_deviations
     ) AS deviations,
-    own_degrees - coalesce(len(places) - len(usual), 0) AS own_degrees
+    own_degrees - coalesce(len(places) - len(usual), 0) AS own_degrees, base_deviations, candidate_deviations
 FROM usual_runs AS own
 LEFT JOIN run_variances AS of_metric ON own.metric_id = of_metric.metric_id

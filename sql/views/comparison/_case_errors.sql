@@ -31,12 +31,15 @@
 -- Scheduler steps of a bin with 1.5 times the tokens take up to 1.5 times as long for that alone. Of the effects of a step of equal
 -- size that this leaves open, the one nearest to 0 is tested; where the tokens of both sides' runs overlap, nothing is taken off.
 --
+-- Runs at one of two levels put the median of a side at one or the other, which says little: of sides with 4 runs or more the ranks of all
+-- runs have to tell them apart, too.
+--
 -- What failed of many calls or requests varies as chance takes it, which their numbers tell (_share_difference), and no less than from
 -- run to run. Trials that nobody counted are taken for very many.
 --
 -- arguments: base, candidate, last, floor, across
 --
--- from: _case_noises without base_sampling candidate_sampling least most repeats run_variance run_degrees is_session variance noise_degrees
+-- from: _case_noises without base_deviations candidate_deviations base_sampling candidate_sampling least most repeats run_variance run_degrees is_session variance noise_degrees
 -- base_trials    DOUBLE   Calls or requests of a run of which a count of failures is; NULL unknown, and of all else.
 -- candidate_trials  DOUBLE  The same of the candidate.
 -- doctor_reach   DOUBLE   Half of the 95 % interval of equal sides when bench doctor last looked at the machines; NULL without a doctor, and
@@ -133,7 +136,12 @@ failures AS (
 ),
 errors AS (
     SELECT
-        own.* REPLACE (is_of_other AS is_other_machine), base_trials, candidate_trials, chance_error,
+        own.* EXCLUDE (base_deviations, candidate_deviations) REPLACE (
+            is_of_other AS is_other_machine,
+            CASE WHEN chance_error IS NULL AND least(len(base_deviations), len(candidate_deviations)) >= 4
+                THEN greatest(tied, _rank_p(base_deviations, list_transform(candidate_deviations, lambda x: x + effect - shift))) ELSE tied
+            END AS tied
+        ), base_trials, candidate_trials, chance_error,
         CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach,
         cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_of_other) AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,

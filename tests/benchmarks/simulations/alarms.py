@@ -357,6 +357,7 @@ def judge(
     # of sides with two runs or more
     raw = np.concatenate([np.where(n > 1, base - level, np.nan), np.where(m > 1, candidate - now, np.nan)])
     deviations = raw - np.array([_run_shift(run) for run in raw])[:, None]
+    ranked = _rank_p(deviations[:n], deviations[n:] + effect - shift)
     distances = np.abs(base - level)
     even = (np.median(distances, axis=0) == 0) & (n > 1)
     beyond = (base - level) * np.sign(effect) >= np.maximum(np.log1p(FLOOR), np.abs(effect) / 2)
@@ -382,13 +383,27 @@ def judge(
     nearest = np.where(least > shift, least - shift, np.where(most < shift, most - shift, 0))
     change = np.where((m < 2) | (not is_session) | (most - least <= 3 * np.sqrt(2 * variance)), effect - shift, nearest)
     degrees = np.maximum(degrees, 1)
-    p = 2 * stats.t.sf(np.abs(change) / error, degrees)
     reach = stats.t.ppf(0.975, degrees) * error
     tied = ((distances >= np.abs(effect)) & ~streak).sum(axis=0) / (n - streak.sum(axis=0))
-    p = np.maximum(p, np.where(even, tied, 0))
+    tied = np.maximum(np.where(even, tied, 0), ranked)
+    p = np.maximum(2 * stats.t.sf(np.abs(change) / error, degrees), tied)
     low, high = np.minimum(effect - shift, change) - reach, np.maximum(effect - shift, change) + reach
+    low, high = np.where(tied > rule.fdr, np.minimum(low, 0), low), np.where(tied > rule.fdr, np.maximum(high, 0), high)
     found = _called(change, np.sqrt(variance), p, rule, _shown(low, high, shift))
-    return found._replace(likely=found.likely & ~(even & (tied > rule.fdr)), low=low, high=high)
+    return found._replace(low=low, high=high)
+
+
+def _rank_p(base: Array, candidate: Array) -> Array:
+    """The macro `_rank_p` of each series, runs × series; 0 where a side has fewer than 4 runs."""
+    ps = np.zeros(base.shape[1])
+    for series, (xs, ys) in enumerate(zip(base.T, candidate.T, strict=True)):
+        xs, ys = xs[~np.isnan(xs)], ys[~np.isnan(ys)]
+        pairs = len(xs) * len(ys)
+        above = ((1 + np.sign(np.subtract.outer(ys, xs))) / 2).sum()
+        if min(len(xs), len(ys)) >= 4 and 0 < above < pairs:
+            error = np.sqrt(pairs * (len(xs) + len(ys) + 1) / 12)
+            ps[series] = min(1, 2 * stats.norm.sf((abs(pairs / 2 - above) - 0.5) / error))
+    return ps
 
 
 def _shown(low: Array, high: Array, shift: float) -> tuple[Array, Array]:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from bench.cli import cli
-from bench.measure.ci.command import TARGETS, base_commit, look_fdr
+from bench.measure.ci.command import TARGETS, Looks, base_commit, excludes_large
+from bench.query.comparison.compare import Comparison
+from bench.query.comparison.sides import Side
 from bench.sql.rules import FDR
 from bench.warehouse.errors import BenchError
 from click.testing import CliRunner, Result
@@ -98,17 +100,58 @@ def test_a_busy_machine_is_measured_until_a_time_is_settled(repository: Path) ->
     assert ran(repository, *words, "--most-rounds", "2").return_value == 4
     (repository / "calls.txt").unlink()
     done = ran(repository, *words, "--most-rounds", "20", "--config", "again")
-    assert (done.return_value, "settle no time; up to 20 are measured" in done.stderr) == (0, True), done.output
+    assert (done.return_value, "2 rounds settle no time; 4 are measured" in done.stderr) == (0, True), done.output
     assert 8 <= len((repository / "calls.txt").read_text().split()) < 40
 
 
-@pytest.mark.parametrize(("rounds", "most"), [(5, 20), (5, 5), (2, 20), (3, 10)])
-def test_later_looks_are_wrong_no_more_often_than_the_first(rounds: int, most: int) -> None:
+@pytest.mark.parametrize(("rounds", "most"), [(5, None), (5, 20), (5, 5), (2, 20), (3, 10), (1, 1)])
+def test_later_looks_are_wrong_no_more_often_than_the_first(rounds: int, most: int | None) -> None:
     """Each look may be wrong by chance: all after the first one together as often as that."""
-    first, *later = (look_fdr(min(done, most), rounds, most) for done in range(rounds, most + rounds, rounds))
+    looks, more, fdrs = Looks(rounds, most), range(rounds), []
+    while more:
+        fdrs.append(looks.fdr(more.stop))
+        more = looks.after(more.stop, 0)
 
-    assert first == FDR
-    assert sum(later) < FDR
+    assert fdrs[0] == FDR
+    assert sum(fdrs[1:]) <= FDR + 1e-9
+    assert (len(fdrs) == 1) == (rounds == most)
+
+
+def test_rounds_double_up_to_sixteen_times_within_five_minutes() -> None:
+    """Rounds of more than 7.5 s end at four times; --most-rounds holds whatever they take."""
+
+    def ends(looks: Looks, seconds: float) -> list[int]:
+        found, more = list[int](), looks.after(0, 0)
+        while more:
+            found.append(more.stop)
+            more = looks.after(more.stop, more.stop * seconds)
+        return found
+
+    assert ends(Looks(5), 2) == [5, 10, 20, 40, 80]
+    assert ends(Looks(5), 4) == [5, 10, 20, 40]
+    assert ends(Looks(5), 60) == [5, 10, 20]
+    assert ends(Looks(5, 30), 60) == [5, 10, 20, 30]
+    assert ends(Looks(5, 2), 1) == [5]
+
+
+@pytest.mark.parametrize(
+    ("low", "better", "unit", "excluded"),
+    [
+        (0.92, "lower", "ns", True),
+        (0.91, "lower", "ns", False),
+        (0.5, "lower", "bytes", False),
+        (0.95, None, "ns", False),
+    ],
+)
+def test_a_noisy_machine_has_to_exclude_three_times_the_floor(
+    low: float, better: str | None, unit: str, excluded: bool
+) -> None:
+    """Of times and rates with a direction, of which there is one at least: 9 % slower is a ratio of 0.917."""
+    row = {"low": low, "ratio": 1.0, "better": better, "unit": unit, "floor": 0.03}
+    gone = {**row, "low": None, "ratio": None}
+    sides = (Side("base", ("a",)), Side("head", ("b",)))
+
+    assert excludes_large(Comparison(*sides, [row, gone], [], [], [], [], [], [])) is excluded
 
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--bench", "--bench-budget=0.05")
@@ -131,7 +174,7 @@ def test_tests_with_the_fixture_bench_are_measured_in_turns(repository: Path) ->
     Path("work.txt").write_text("0.1")
 
     done = ran(repository, "--rounds", "2", "--most-rounds", "2", command=PYTEST)
-    assert "SLOWER" in done.stdout, done.output
+    assert "x slower" in done.stdout, done.output
     assert "what is not committed is not measured" in done.stderr
     assert " test_work.py::test_it " in f" {done.stdout.replace(chr(10), ' ')}"
     query = "SELECT config, count(*) FROM run_summaries WHERE cases = 1 GROUP BY ALL"
