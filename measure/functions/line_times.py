@@ -1,8 +1,9 @@
 """The time of a call line by line, sampled in processes of their own so that the timed ones are not disturbed.
 
 A timer interrupts the main thread about once a millisecond, at random, and the time since the interruption before is charged to
-the line at work: not one sample, as Python handles a signal only when a call into C returns, however long that took. The line is
-the innermost of the user's code, so that a library is charged to the line that called it; else the innermost of a library.
+the line at work: not one sample, as Python handles a signal only when a call into C returns, however long that took; what it
+handles late is divided among the lines of a stretch (see stretches). The line is the innermost of the user's code, so that a
+library is charged to the line that called it; else the innermost of a library.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ import site
 import statistics
 import sysconfig
 import time
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from ..system.disturbance import DisturbanceCounters, OwnClock
 from ..system.own_process import own_command
 from .apart import NoAnswer, answer, ask
 from .program import Calls
+from .stretches import Place, Stretches, place_of
 
 if TYPE_CHECKING:
     from ...warehouse.recorder import Run
@@ -127,7 +129,7 @@ class LineSampler:
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         """Prepare it."""
-        self.spent: dict[tuple[str, str, int], int] = defaultdict(int)  # ns by file, function and line
+        self.spent: dict[Place, int] = defaultdict(int)  # ns
         self._period_s = period_s
         self._running = self._counts = False
         self._carried = 0  # ns since the last sample, before the last pause
@@ -204,17 +206,26 @@ class LineSampler:
             self._last = self._clock.read()  # sampling is nobody's time
 
     def _charge(self, frame: FrameType | None, now: int) -> None:
-        place, foreign = None, None
-        while frame is not None and place is None:
-            code, whose = frame.f_code, self._owner(frame.f_code.co_filename)
-            if whose == "user":
-                place = code.co_filename, code.co_qualname, frame.f_lineno or 0
-            elif whose == "library" and foreign is None:
-                foreign = code.co_filename, code.co_qualname, frame.f_lineno or 0
-            frame = frame.f_back
-        place = place or foreign or ("", "", 0)
-        self.spent[place] += max(self._carried + now - self._last, 0)  # a reading is not one moment
+        self.spent[place_of(self.charged(frame))] += max(
+            self._carried + now - self._last, 0
+        )  # a reading is not one moment
         self._carried = 0
+
+    def charged(self, frame: FrameType | None) -> FrameType | None:
+        """The frame of a stack that its time is charged to, from the innermost one on; None where bench itself is at work."""
+        library = None
+        while frame is not None:
+            owner = self._owner(frame.f_code.co_filename)
+            if owner == "user":
+                return frame
+            if owner == "library":
+                library = library or frame
+            elif library is not None and not frame.f_code.co_filename.startswith("<"):  # no call of the timing loop
+                return None
+            elif library is not None:
+                return library
+            frame = frame.f_back
+        return library
 
     def _owner(self, file: str) -> str:
         """The owner of a file: the user, a library, or bench, which owns also what lies in no file."""
@@ -242,7 +253,7 @@ def _library_folders() -> Iterator[str]:
 
 def sampled(
     call: Calls, seconds: float = SECONDS, period_s: float = PERIOD_S
-) -> tuple[list[tuple[SourceLine, int]], float | None]:
+) -> tuple[list[tuple[SourceLine, float]], float | None]:
     """The nanoseconds that calls of a function spend at each line, together at least `seconds`, most first.
 
     Beside them the processor time of a call that is sampled / without, from stretches in turns; None where these were too few.
@@ -265,13 +276,16 @@ def sampled(
                 call.timed(loops)
                 taken[is_sampled].append(time.process_time_ns() - began)
             watch.since(before)
-    spent = Counter[SourceLine]()
-    for (file, function, line), spent_ns in sampler.spent.items():
+    stretches = Stretches(sampler.charged)
+    stretches.look(lambda: call.timed(1))
+    spent = defaultdict[SourceLine, float](float)
+    for (file, function, line), spent_ns in stretches.divided(sampler.spent).items():
         text = linecache.getline(file, line).strip() if file else ""
         spent[SourceLine(_shown(file), _EXPRESSION.sub("", function), line, text)] += spent_ns
+    lines = sorted(spent.items(), key=lambda each: -each[1])
     if min(map(len, taken.values())) < FEWEST or not (alone := statistics.median(taken[False])):
-        return spent.most_common(), None
-    return spent.most_common(), statistics.median(taken[True]) / alone
+        return lines, None
+    return lines, statistics.median(taken[True]) / alone
 
 
 def _shown(file: str) -> str:
@@ -283,7 +297,7 @@ def _shown(file: str) -> str:
 def main() -> None:
     """Answer, in that process, the job on stdin with what sampling slows, lines and the nanoseconds at each."""
 
-    def look(prepare: Callable[[], Calls]) -> Iterator[float | tuple[dict[str, Any], int] | None]:
+    def look(prepare: Callable[[], Calls]) -> Iterator[float | tuple[dict[str, Any], float] | None]:
         call = prepare()
         call()
         gc.collect()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.console.numbers import counted, duration, interval, percent, time_with_doubt
 from ...warehouse.console.tables import escape
 from ..annotate import AnnotatedSource, place, shortened
+from ..engine.sampling import WIDEST_PRINTED_PRECISION
 from ..functions.report import FunctionResult, results
 
 if TYPE_CHECKING:
@@ -94,10 +95,11 @@ class TimedLines:
         """The time of lines together: their share of a call, and the errors of both."""
         call, share = self.function.time, math.fsum(row["share"] for row in rows)
         time = share * call.ratio
+        is_known = call.precision < WIDEST_PRINTED_PRECISION
         errors = [math.nan if row["error"] is None else row["error"] * call.ratio for row in rows]
         error = math.hypot(*errors, share * (call.high - call.low) / 2)
-        known = math.isfinite(error)
-        return LineTime(share, time, max(time - error, 0.0) if known else None, time + error if known else None)
+        low, high = (max(time - error, 0.0), time + error) if is_known and math.isfinite(error) else (None, None)
+        return LineTime(share, time, low, high)
 
 
 def timed_lines(warehouse: "Warehouse", run_id: str) -> TimedLines:

@@ -18,6 +18,7 @@ from bench.measure.functions import line_times
 from bench.measure.functions.apart import NoAnswer
 from bench.measure.functions.line_times import LineSampler, SourceLine, line_shares, sampled
 from bench.measure.functions.program import Calls
+from bench.measure.functions.stretches import Stretches
 from bench.measure.system.disturbance import DisturbanceCounters, OwnClock
 from click.testing import CliRunner
 
@@ -26,7 +27,7 @@ from ...builders import stored
 WORK = """
 import json, threading, time
 
-LOCK, ENDED, TAKEN = threading.Lock(), threading.Event(), []
+LOCK, ENDED, TAKEN, LIST = threading.Lock(), threading.Event(), [], [*range(100_000)]
 
 def hold():
     while not ENDED.wait(0.0005):
@@ -53,6 +54,18 @@ def keyed():
 
 def busy():
     return sum(range(20_000))
+
+def joins():
+    for _ in range(20):
+        both = LIST + LIST
+        one = 1
+        two = one + 1
+    return two
+
+def looks():
+    both = LIST + LIST
+    found = 99_999 in LIST
+    return 3
 
 def waits():
     time.sleep(0.03)
@@ -105,6 +118,51 @@ def test_a_long_call_into_c_counts_by_its_length(work: Any) -> None:
 
     assert found[0][0].text == "time.sleep(0.03)" and found[0][0].file == "bench_test_lines.py"
     assert sum(spent for line, spent in found if line.function == "waits") >= 0.5 * sum(spent for _, spent in found)
+
+
+@pytest.mark.parametrize(
+    ("function", "texts"),
+    [("joins", {"both = LIST + LIST"}), ("looks", {"both = LIST + LIST", "found = 99_999 in LIST", "return 3"})],
+)
+def test_a_long_instruction_within_a_stretch_without_signals_counts_at_its_line(
+    function: str, texts: set[str], work: Any
+) -> None:
+    """A sample that falls due in it is taken at the end of the loop, or of the call: at another line."""
+    with asyncio.Runner() as runner:
+        found, _ = sampled(Calls(getattr(work, function), (), {}, runner.get_loop()), seconds=0.2)
+
+    whole = sum(spent for _, spent in found)
+    assert found[0][0].text in texts
+    assert sum(spent for line, spent in found if line.text in texts) >= 0.6 * whole
+
+
+def test_short_lines_of_a_stretch_share_its_time(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the number of their instructions where none takes long; no time is lost, and other places keep theirs."""
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: 0)
+    stretches = Stretches(LineSampler().charged)
+    stretches.look(work.joins)
+    number = {text.strip(): at for at, text in enumerate(WORK.splitlines(), start=1)}
+    end, other = (work.__file__, "joins", number["two = one + 1"]), (work.__file__, "waits", number["time.sleep(0.03)"])
+    found = stretches.divided({end: 100.0, other: 7.0})
+
+    loop = [found[*end[:2], number["two = one + 1"] - above] for above in range(3)]
+    assert min(loop) > 10 and sum(found.values()) == pytest.approx(107) and found[other] == 7
+
+
+def test_a_library_that_bench_calls_is_no_line_of_the_function() -> None:
+    """One that the function calls, or is, has its lines; what bench does around the calls is nobody's."""
+    sampler, found = LineSampler(), []
+
+    def look(_: object) -> str:
+        found.append(sampler.charged(sys._getframe()))
+        return ""
+
+    json.dumps(object(), default=look)
+    exec(compile("json.dumps(object(), default=look)", "<string>", "exec"), {"json": json, "look": look})
+
+    ours, library = found
+    assert ours is None
+    assert library is not None and Path(library.f_code.co_filename).name == "encoder.py"
 
 
 def test_dear_samples_are_rare() -> None:
