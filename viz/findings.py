@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .marks.lines import Point
 
 _FEWEST = 3  # values of which the largest is worth a sentence
+_MOST = 0.75  # of the places that two lines share: where one is surely above the other
 _NAME = 40  # columns of a name in a title
 MAY_END = " that may end again"  # of an excursion so far
 _SURE = ("FASTER", "SLOWER", "BETTER", "WORSE")
@@ -69,9 +70,9 @@ def lowest(points: Sequence["Point"], what: str, places: str) -> str | None:
 
 
 def apart(points: Sequence["Point"], what: str, places: str) -> str | None:
-    """Two series, one above the other wherever both are: `bert: 1.5–2.1x the time of gpt2 at all 5 lengths`.
+    """Two series, one above the other: `bert: 1.5–2.1x the time of gpt2 at all 5 lengths`, or `at 4 of 5 lengths`.
 
-    None where they cross, where intervals meet, or with fewer than two places in common.
+    None where they cross, where intervals meet at more than a quarter of the places, or with fewer than two that they share.
     """
     by_series: dict[str, dict[float, Point]] = {}
     for point in points:
@@ -82,13 +83,16 @@ def apart(points: Sequence["Point"], what: str, places: str) -> str | None:
     common = sorted(own.keys() & others.keys())
     if len(common) < 2 or any(own[x].y <= 0 or others[x].y <= 0 for x in common):
         return None
-    if all(_above(others[x], own[x]) for x in common):
-        one, other, own, others = other, one, others, own
-    elif not all(_above(own[x], others[x]) for x in common):
+    above = [x for x in common if _above(own[x], others[x])]
+    below = [x for x in common if _above(others[x], own[x])]
+    if below and not above:
+        one, other, own, others, above, below = other, one, others, own, below, above
+    if below or len(above) < max(2, _MOST * len(common)):
         return None
-    ratios = sorted(own[x].y / others[x].y for x in common)
+    ratios = sorted(own[x].y / others[x].y for x in above)
     ends = "–".join(dict.fromkeys(f"{ratio:.3g}" for ratio in (ratios[0], ratios[-1])))
-    return f"{shorten(one, _NAME)}: {ends}x the {what} of {shorten(other, _NAME)} at all {len(common)} {places}"
+    at = f"all {len(common)}" if len(above) == len(common) else f"{len(above)} of {len(common)}"
+    return f"{shorten(one, _NAME)}: {ends}x the {what} of {shorten(other, _NAME)} at {at} {places}"
 
 
 def _above(one: "Point", other: "Point") -> bool:

@@ -23,7 +23,7 @@ def test_the_largest_of_several_is_named_with_its_distance_from_the_median() -> 
 
 
 def test_one_series_is_above_the_other_only_where_it_is_so_everywhere() -> None:
-    """The ratios of all places they share; none where lines cross, intervals meet, or a third series is drawn."""
+    """The ratios of the places they share; none where lines cross, a third series is drawn, or intervals meet at many places."""
     two = [*line("bert", 2.0, 6.0, 9.0), *line("gpt2", 1.0, 2.0, 3.0, 4.0)]
 
     assert findings.apart(two, "time", "lengths") == "bert: 2–3x the time of gpt2 at all 3 lengths"
@@ -32,6 +32,8 @@ def test_one_series_is_above_the_other_only_where_it_is_so_everywhere() -> None:
     assert findings.apart([*two, *line("t5", 5.0, 5.0)], "time", "lengths") is None
     wide = [*line("bert", 2.0, 2.0, low=0.5, high=3.0), *line("gpt2", 1.0, 1.0, low=0.5, high=1.5)]
     assert findings.apart(wide, "time", "lengths") is None
+    once = [*line("bert", 1.0, 4.0, 6.0, 9.0), *line("gpt2", 1.0, 2.0, 3.0, 3.0)]
+    assert findings.apart(once, "time", "lengths") == "bert: 2–3x the time of gpt2 at 3 of 4 lengths"
 
 
 def test_lines_over_sizes_are_told_by_how_many_they_are() -> None:

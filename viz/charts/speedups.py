@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -109,17 +110,25 @@ Chosen = dict[str, int | None]  # how many cases from the bottom and from the to
 
 
 def _finding(warehouse: "Warehouse", condition: str, failed: int) -> str | None:
-    """The geometric means of a run's backends, as `bench speedups` has them, over the same cases; None where one may be 1."""
+    """The geometric means of a run's backends, as `bench speedups` has them, over the same cases.
+
+    None where one may be 1; of several suites or many backends, where all may be.
+    """
     query = f"SELECT * FROM geomean_speedups(matched := {{}}) WHERE {condition} ORDER BY speedup DESC, backend"
     rows = warehouse.dicts(query.format("false"))
-    suites = {row["suite"] for row in rows}
-    if len(rows) == len(suites) > 1 and len({row["backend"] for row in rows}) == 1:
-        return _by_suite(rows)
-    if len(rows) > 1:
-        rows = warehouse.dicts(query.format("true"))
-    if not 1 <= len(rows) <= MEANS or len({tuple(row[axis] for axis in PANEL) for row in rows}) > 1:
+    panels, backends = {tuple(row[axis] for axis in PANEL) for row in rows}, {row["backend"] for row in rows}
+    if len({row["run_id"] for row in rows}) != 1:
         return None
-    if any(row["n"] < 2 or (row["low"] is not None and row["low"] <= 1 <= row["high"]) for row in rows):
+    if len(panels) > 1 and len(backends) == 1 and (found := _by_suite(rows)):
+        return found
+    if len(backends) > 1:
+        rows = warehouse.dicts(query.format("true"))
+    may_be_1 = [row["low"] is not None and row["low"] <= 1 <= row["high"] for row in rows]
+    if any(row["n"] < 2 for row in rows):
+        return None
+    if len(panels) > 1 or len(backends) > MEANS:
+        return None if all(may_be_1) else _by_backend(rows)
+    if any(may_be_1):
         return None
     first = rows[0]
     whole = {row["n_total"] for row in rows}
@@ -142,6 +151,27 @@ def _by_suite(rows: Sequence[Row]) -> str | None:
         return None
     each = ", ".join(f"{row['suite']} {times(row['speedup'])}" for row in rows)
     return f"{rows[0]['backend']}: {each}, geometric means"
+
+
+def _by_backend(rows: Sequence[Row]) -> str:
+    """The geometric means of each backend on several suites, or of many backends; of these the highest and the lowest."""
+    means: dict[str, list[float]] = {}
+    for row in rows:
+        means.setdefault(row["backend"], []).append(row["speedup"])
+    ordered = sorted(means, key=lambda backend: -geometric_mean(means[backend]))
+    each = [f"{backend} {_span(means[backend])}" for backend in ordered]
+    of_many = f" of {len(each)} backends" if len(each) > MEANS else ""
+    said = f"{each[0]} to {each[-1]}" if of_many else ", ".join(each)
+    panels = {tuple(row[axis] for axis in PANEL) for row in rows}
+    suites = {panel[PANEL.index("suite")] for panel in panels}
+    on = counted(len(panels), "suite") if len(suites) == len(panels) else f"{len(panels)} suites and settings"
+    return f"{said}: geometric means{of_many}{f' on {on}' if len(panels) > 1 else ''}"
+
+
+def _span(values: Sequence[float]) -> str:
+    """The least and the most of factors: `1.34–1.58x`."""
+    low, high = times(min(values)), times(max(values))
+    return low if low == high else f"{low.removesuffix('x')}–{high}"
 
 
 def _counts(warehouse: "Warehouse", condition: str, rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -97,15 +97,23 @@ def draw(
 
 
 def _finding(stacks: Sequence[Stack]) -> str | None:
-    """The part that takes most of a step, where one config is drawn that timed both."""
-    if len(stacks) != 1 or None in stacks[0].parts[:2]:
+    """The part that takes most of a step, of one config or of all; they must have timed both."""
+    if any(None in stack.parts[:2] for stack in stacks):
         return None
-    times = [part or 0.0 for part in stacks[0].parts]
-    whole, most = sum(times), max(times[:2])
-    if not whole or most < whole / 2:
+    times = [[part or 0.0 for part in stack.parts] for stack in stacks]
+    largest = {parts.index(max(parts[:2])) for parts in times}
+    if len(largest) != 1 or not all(map(sum, times)):
         return None
-    share, called = percent(most / whole, 1), ("the model run", PARTS[1])[times.index(most)]
-    return f"{share} of a step of {amount(whole * 1e6, 'ns')} is {called}"
+    (place,) = largest
+    shares = sorted(parts[place] / sum(parts) for parts in times)
+    if shares[0] < 0.5:
+        return None
+    called = ("the model run", PARTS[1])[place]
+    if len(stacks) == 1:
+        return f"{percent(shares[0], 1)} of a step of {amount(sum(times[0]) * 1e6, 'ns')} is {called}"
+    low, high = percent(shares[0], 1), percent(shares[-1], 1)
+    share = low if low == high else f"{low.removesuffix(' %')}–{high}"
+    return f"{share} of a step is {called}, in {'both' if len(stacks) == 2 else f'all {len(stacks)}'} configs"
 
 
 def _stack(row: Row) -> Stack:

@@ -114,8 +114,9 @@ def amount(value: float | None, unit: str | None) -> str:
 
 
 def signed(value: float, unit: str | None) -> str:
-    """A difference with its sign: `+1.5 ms`, `−3 tokens/s`."""
-    return f"{'−' if value < 0 else '+'}{amount(abs(value), unit)}"
+    """A difference with its sign: `+1.5 ms`, `−3 tokens/s`; three digits of per cent: `+8.12 %`."""
+    size = float(f"{abs(value):.3g}") if unit == "%" else abs(value)
+    return f"{'−' if value < 0 else '+'}{amount(size, unit)}"
 
 
 def signed_interval(low: float | None, high: float | None, unit: str | None) -> str:

@@ -74,6 +74,30 @@ def test_means_of_several_backends_are_over_the_same_cases() -> None:
     assert draw(builder).provenance.title.startswith("tensorrt 5.00x, inductor 2.00x: geometric means over 2 of ")
 
 
+@pytest.mark.parametrize(
+    ("suites", "backends", "found"),
+    [
+        (("x", "y"), {"tensorrt": 5.0}, "tensorrt 5.00x, inductor 2.00x: geometric means on 2 suites"),
+        (("x",), {"a": 5.0, "b": 4.0, "c": 0.5}, "a 5.00x to c 0.50x: geometric means of 4 backends"),
+        (("x", "y"), {"a": 5.0, "b": 4.0, "c": 0.5}, "a 5.00x to c 0.50x: geometric means of 4 backends on 2 suites"),
+    ],
+)
+def test_the_title_of_several_suites_or_many_backends_is_their_range(
+    suites: tuple[str, ...], backends: dict[str, float], found: str
+) -> None:
+    """Each backend with the means of its suites; of more than three the highest and the lowest."""
+    builder = Builder().add(run("main", "main"))
+    for suite in suites:
+        for name in "ab":
+            for backend, speedup in {"eager": 1.0, "inductor": 2.0, **backends}.items():
+                one = case(name, "main", suite=suite, backend=backend)
+                builder.add(
+                    one, outcome(one), *(timing(one, round(2e6 / speedup) + k, block=k, process=0) for k in range(6))
+                )
+
+    assert draw(builder).provenance.title == found
+
+
 def test_a_failed_case_stands_at_the_axis_with_its_status() -> None:
     """It has no bar, and is not dropped; nor does a skipped one vanish from the counts."""
     builder = models(("a", FASTER))

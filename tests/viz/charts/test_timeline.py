@@ -79,6 +79,15 @@ def test_a_step_is_the_model_scheduling_and_the_rest() -> None:
     assert figure.provenance.title == "75.0 % of a step of 12 ms is the model run"
 
 
+def test_the_share_of_a_step_that_all_configs_spend_alike_is_the_title() -> None:
+    """Its range; none where the largest part is another in one of them."""
+    both = stepped([1.0], "b", stepped([1.0], "a", step_ms=12.0), step_ms=10.0)
+    assert step_breakdown.draw(both).provenance.title == "75.0–90.0 % of a step is the model run, in both configs"
+
+    stepped([1.0], "c", both, schedule_ms=9.0, model_run_ms=1.0)
+    assert step_breakdown.draw(both).provenance.title == "Where the time of a scheduler step goes"
+
+
 def test_a_part_nobody_timed_is_left_out() -> None:
     """No bar of zero length pretends to be a measurement; a config without any time is a warning."""
     builder = stepped([1.0], schedule_ms=None)
