@@ -13,6 +13,7 @@ _NAMESPACES = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::")
 _ARGUMENTS = re.compile(r"(?<=>)\(.*")  # of a template
 NOTHING_DIFFERS = "nothing differs beyond noise"  # a note
 _NORMAL = NormalDist()
+ROUNDING = 1e-12  # of floats that are added up, relative to these
 # Chance that a part of equal sides differs; the whole does in about 4 %: nothing differs in 19 of 20 (study `same_sides`).
 PARTS_CHANCE = 0.01
 OTHER = "other"  # how a row of folded parts begins
@@ -114,6 +115,8 @@ def decomposed(
     """
     ordered = sorted(parts, key=lambda part: (new_first and part.base != 0, -abs(part.difference), part.name))
     left = whole.difference - math.fsum(part.difference for part in ordered)
+    if abs(left) <= ROUNDING * math.fsum(abs(part.difference) for part in ordered):
+        left = 0.0
     unattributed = DifferencePart("unattributed", None, None, left, *ends(left, error))
     said = [] if _differs(whole, [*ordered, unattributed]) else [NOTHING_DIFFERS]
     return Decomposition(unit, whole, ordered, unattributed, [*said, *notes])

@@ -62,13 +62,15 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     )
     if kind == "kernel":
         return _by_kernel(whole, row["unit"], found, (base, candidate))
-    parts, outside = [], None
+    parts = []
+    left: float | None = 0.0  # shares add up to 1: where no time lies outside the parts, they leave nothing
     for each in found:
         one, other = base.spent(each, "base"), candidate.spent(each, "candidate")
         errors = _time_errors(each, (base.time, candidate.time), (one[0], other[0]), row, other[1] - one[1])
         if not each["function"]:
-            outside = max(errors) if errors else None
+            left = max(errors) if errors and left is not None else None
             continue
+        left = left if errors else None
         name = f"{each['function']}: {each['text']}" if each["text"] else each["function"]
         part = part_of(name, one[0], other[0], None, file=each["file"], line=each["line"])
         if errors:
@@ -81,7 +83,7 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     elif base.slowdown and candidate.slowdown:
         scales = 1 / base.slowdown, 1 / candidate.slowdown
         note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
-    return decomposed(row["unit"], whole, parts, error=outside, notes=[note])
+    return decomposed(row["unit"], whole, parts, error=left, notes=[note])
 
 
 def _bounded(part: DifferencePart, row: Row) -> DifferencePart:

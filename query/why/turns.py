@@ -15,8 +15,8 @@ from ..resolve import WHY
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
-# What takes turns and records where time goes, by the command that measured it.
-PROFILES = {"function": ("function", "--lines"), "lines": ("function", "--lines"), "models": ("models", "--profile")}
+PROFILES = {"function": "--lines", "models": "--profile"}  # what records where time goes, by measuring command
+SAME = {"lines": "function"}  # takes no revisions; the command that does, and measures the same
 _RUNS = (
     "SELECT git_commit, coalesce(git_dirty, false), coalesce(json_extract_string(tags, '$.with'), '')"
     " FROM runs WHERE list_contains(?::VARCHAR[], run_id) ORDER BY run_id DESC"
@@ -33,7 +33,7 @@ def turns_command(warehouse: "Warehouse", sides: tuple[Side, Side], case: str | 
     options = options_of(warehouse, run_id := max(sides[1].runs))
     if isinstance(options, str):
         raise BenchError(f"there is nothing to measure again with a profiler: {options}")
-    kind = options.command[-1]
+    kind = SAME.get(options.command[-1], options.command[-1])
     if kind not in PROFILES:
         raise BenchError(
             f"{sides[1].name} was not measured by bench measure {' or '.join(PROFILES)}: there is nothing to measure"
@@ -45,10 +45,9 @@ def turns_command(warehouse: "Warehouse", sides: tuple[Side, Side], case: str | 
     own = case_options(warehouse, run_id, cases, options) if cases else options.words("what", "how")
     if isinstance(own, str):
         raise BenchError(own)
-    measuring, profiling = PROFILES[kind]
-    flag = [profiling] if profiling not in own else []
+    flag = [PROFILES[kind]] if PROFILES[kind] not in own else []
     chosen = ["--revisions", *names] if option == "--revisions" else [word for name in names for word in (option, name)]
-    made = ["bench", "measure", measuring, *own, *flag, *chosen, "--config", WHY, "--store", str(warehouse.store.root)]
+    made = ["bench", "measure", kind, *own, *flag, *chosen, "--config", WHY, "--store", str(warehouse.store.root)]
     return made, [f"{WHY}@{name}" for name in names]
 
 
@@ -83,6 +82,6 @@ def _names(sides: tuple[Side, Side], found: Sequence[tuple[str, bool, str]]) -> 
     if reasons:
         raise BenchError(
             f"bench cannot bring both sides about again: {'; '.join(reasons)}. Measure each side yourself, as it was, with"
-            f" {' or '.join(dict.fromkeys(flag for _, flag in PROFILES.values()))}; or commit both and compare the commits"
+            f" {' or '.join(PROFILES.values())}; or commit both and compare the commits"
         )
     return commits, "--revisions"
