@@ -10,7 +10,8 @@ from . import html
 from .figure import Figure
 
 FILTERED_FROM = 8  # rows from which a table has a field to filter it
-NOWRAP = 48  # characters a cell holds in one line
+NOWRAP = 28  # characters a cell holds in one line
+WIDE = 12  # columns from which a table has smaller letters
 
 
 def page(document: Document, charts: Mapping[str, Sequence[Figure]], *, font: str, bundle: bytes) -> bytes:
@@ -84,7 +85,7 @@ def _table(table: Table) -> str:
     # tabindex: what scrolls must be reachable by keyboard
     return (
         f'<div class="table">{tools}<div class="scroll{" long" if len(table.rows) > 40 else ""}" tabindex="0">'
-        f'<table class="data"><thead><tr>{heads}</tr></thead>{rows}</table></div></div>'
+        f'<table class="data{" wide" if len(columns) >= WIDE else ""}"><thead><tr>{heads}</tr></thead>{rows}</table></div></div>'
     )
 
 

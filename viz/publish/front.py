@@ -246,9 +246,9 @@ def _suites(contents: SiteContents) -> str:
         shown = [show(row) for row in rows]
         if any(shown):
             cells = [
-                _cell(
-                    heading, number(text, _query(row, selected)) if text else "–", "n mean" if show is _speedup else "n"
-                )
+                _cell(heading, number(text, _query(row, selected)), "n mean" if show is _speedup else "n")
+                if text
+                else _cell(heading, "–", "n none")
                 for row, text in zip(rows, shown, strict=True)
             ]
             columns.append((heading, "n", cells))
@@ -277,7 +277,7 @@ def _suites(contents: SiteContents) -> str:
 def _named(heading: str, values: Sequence[str | None]) -> str:
     """A cell of names: one, which stays in its line, or those of a setting that are known."""
     text = " · ".join(shortened(str(value)) for value in values if value is not None) or "–"
-    return _cell(heading, safe(text), "name" if len(values) == 1 else "")
+    return _cell(heading, safe(text), "none" if text == "–" else "name" if len(values) == 1 else "")
 
 
 def _cell(heading: str, content: str, kind: str = "", query: str = "") -> str:

@@ -23,7 +23,7 @@
   const link = (href, text) => el("a", { href }, text);
   // A number hands over the query that made it; its doubt stays in one line.
   const number = (text, query) => {
-    if (text === "") return "";
+    if (!text) return "";
     const [, told, doubt, rest] = /^(.*? )(\(95 %[^)]*\))(.*)$/.exec(text) ?? [null, text, "", ""];
     return el("button", { type: "button", class: "n", "data-q": query }, told, doubt && el("span", { class: "doubt" }, doubt), rest);
   };
