@@ -217,10 +217,10 @@ def _measured(
         turns.run(sides[0], sides[1], more)
         done = more.stop
         found = _compared([side.config for side in sides], floor, looks.fdr(done), store)
-        more, doubt = looks.after(done, time.monotonic() - began), _doubt(found)
-        if not more or not doubt:
+        more, reason = looks.after(done, time.monotonic() - began), doubt(found)
+        if not more or not reason:
             return found, done
-        talk(f"{counted(done, 'round')} {doubt}; {more.stop:,} are measured")
+        talk(f"{counted(done, 'round')} {reason}; {more.stop:,} are measured")
 
 
 def _compared(sides: Sequence[str], floor: float | None, fdr: float, store: Store) -> "Comparison":
@@ -236,8 +236,8 @@ def _compared(sides: Sequence[str], floor: float | None, fdr: float, store: Stor
         return compare_sides(warehouse, base, head, floor=floor, fdr=fdr, where=where)
 
 
-def _doubt(found: "Comparison") -> str:
-    """Why more rounds are worth their time, as the end of a sentence about those so far; empty if they are not."""
+def doubt(found: "Comparison") -> str:
+    """Return why more rounds are worth their time, as the end of a sentence about those so far; empty if they are not."""
     from ...query.comparison.compare import LIKELY_WORSE, exit_code, leaves_times_open
 
     code = exit_code(found)
