@@ -174,7 +174,7 @@ def test_dear_samples_are_rare() -> None:
         sum(range(30_000))
         costs.append(time.thread_time_ns() - began)
 
-    with LineSampler() as sampler:
+    with LineSampler(period_s=0.001) as sampler:
         sampler._charge = charge  # type: ignore[method-assign,assignment]
         began = time.perf_counter()
         while time.perf_counter() < began + 0.5:
@@ -189,7 +189,7 @@ def test_a_clock_that_ticks_once_in_ten_milliseconds_does_not_end_the_sampling(m
     ticks = itertools.chain([0, 10_000_000], itertools.repeat(10_000_000))
     monkeypatch.setattr(time, "thread_time_ns", lambda: next(ticks))
 
-    with LineSampler() as sampler:
+    with LineSampler(period_s=0.001) as sampler:
         sampler._charge = lambda *_: charged.append(1)  # type: ignore[method-assign]
         began = time.perf_counter()
         while time.perf_counter() < began + 3 and len(charged) < 10:
