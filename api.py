@@ -212,7 +212,7 @@ class OpenStore:
     def answer(self, question: Question[Result]) -> "Verdicts[Result]":
         """Answer a question as its command does."""
         notes: list[str] = []
-        with Warehouse.open(self.store) as warehouse:
+        with Warehouse.open(self.store).plan_briefly() as warehouse:
             found = question.answer(warehouse, Asker(notes.append))
             table, rows = found.table(), [dict(row) for row in found.rows]
             cells = [[*row] for row in table.cells]

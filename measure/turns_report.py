@@ -26,7 +26,7 @@ def compare_sides(groups: Sequence[Mapping[str, Sequence[str]]], store: Store, f
     for sides in _merged(groups):
         first, *others = (Side(config, tuple(reversed(ids))) for config, ids in sides.items())
         for other in others:
-            with Warehouse.open(store) as warehouse:
+            with Warehouse.open(store).plan_briefly() as warehouse:
                 found = compare(warehouse, first, other)
             command = shlex.join(["bench", "compare", first.name, other.name, "--all-runs"])
             rows += found.rows + found.unusual

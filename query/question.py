@@ -232,7 +232,7 @@ class Question(Generic[Result]):
         """Let the command answer from the store that it asks."""
         from ..warehouse.database import Warehouse
 
-        with self.asked_store(store) as asked, Warehouse.open(asked) as warehouse:
+        with self.asked_store(store) as asked, Warehouse.open(asked).plan_briefly() as warehouse:
             answer(warehouse)
 
     def prepared(self, store: Store) -> Self:

@@ -1,10 +1,12 @@
 """Events for tests, with defaults that name only what matters, and a warehouse to ask."""
 
+import functools
 import json
+import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +20,7 @@ from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema
 from bench.warehouse.snapshot import empty
 from bench.warehouse.store import Store
-from bench.warehouse.views import compute_derived
+from bench.warehouse.views import TOUCH, as_they_stand, empty_tables, insertion
 
 NUMBERS = {  # what a macro is given by the names of its arguments
     "last": "20", "floor": "0.03", "fdr": "0.05", "across": "false", "min_speedup": "0.95", "max_compile_seconds": "120",
@@ -26,16 +28,53 @@ NUMBERS = {  # what a macro is given by the names of its arguments
 }  # fmt: skip
 
 
+@functools.cache
+def derived_below(name: str) -> frozenset[str]:
+    """The derived tables that a view, a macro or a table reads, itself among them if it is one."""
+    table_or_view = sql.tables().get(name) or sql.view(name)
+    below = (derived_below(each) for each in table_or_view.reads & _names())
+    return frozenset({name} & sql.tables().keys()).union(*below)
+
+
+@functools.cache
+def _names() -> frozenset[str]:
+    return frozenset(sql.tables() | sql.views())
+
+
+class _Deriving:
+    """Passes all on to a connection; before a query, what this needs is computed."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, derive: Callable[[str], None]) -> None:
+        self._connection, self._derive = connection, derive
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("sql", "cursor"):  # whose queries are not known here
+            self._derive(" ".join(sql.tables()))
+        return getattr(self._connection, name)
+
+    def execute(self, query: str | duckdb.Statement, *parameters: Any) -> duckdb.DuckDBPyConnection:
+        self._derive(query if isinstance(query, str) else query.query)
+        return self._connection.execute(query, *parameters)
+
+
 class Builder(Warehouse):
-    """A warehouse of the test's own: add events, then ask. A question that follows events has them all inserted at once."""
+    """A warehouse of the test's own: add events, then ask.
+
+    A question that follows events has them all inserted at once. Of the derived tables those are computed that it reads.
+    """
+
+    optimizes = False  # queries, which questions to so small a warehouse do not
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, "warehouse.duckdb")
         file.write_bytes(empty())
         self._added: dict[type[Event], list[Event]] = {}
+        self._derived: frozenset[str] = frozenset()
+        self._has_runs = False
         # a few rows: more threads would wait for each other
         super().__init__(Store(Path("the store")), duckdb.connect(str(file), config={"threads": 1}))
+        self._inserting, self.connection = self.connection, cast(Any, _Deriving(self.connection, self._derive))
 
     def add(self, *added: Event) -> "Builder":
         """Take events; returns itself."""
@@ -43,26 +82,40 @@ class Builder(Warehouse):
             self._added.setdefault(type(event), []).append(event)
         return self
 
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """To the warehouse, all events inserted and the derived tables computed."""
+    def _derive(self, query: str) -> None:
+        """Insert what was added, and compute what a query reads."""
+        words = set(re.findall(r"\w+", query)) & _names()
+        needed = self._derived.union(*map(derived_below, words))
+        missing = needed if self._added else needed - self._derived
+        if not (self._added or (self._has_runs and missing)):
+            return
+        connection = self._inserting
+        connection.begin()  # as a load does: fifty statements, and the disk waited for once
         if self._added:
-            self._connection.begin()  # as a load does: fifty statements, and the disk waited for once
-            for kind, rows in self._added.items():
-                names = [field.name for field in kind.fields()]
-                values = {name: [getattr(row, name) for row in rows] for name in names}
-                self._connection.register("added", pa.table(values, schema=arrow_schema(kind)))
-                self._connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
-                self._connection.unregister("added")
-            self._added.clear()
-            run_ids = self._connection.execute("SELECT run_id FROM runs").fetchall()
-            compute_derived(self._connection, [run_id for (run_id,) in run_ids])
-            self._connection.commit()
-        return self._connection
+            self._insert(connection)
+        with as_they_stand(connection):
+            empty = empty_tables(connection)
+            for name in filter(missing.__contains__, sql.in_order()):
+                if name not in empty:
+                    connection.execute(insertion(sql.tables()[name]))
+        connection.commit()
+        self._derived = needed
+        if not self.optimizes:
+            self.plan_briefly()
 
-    @connection.setter
-    def connection(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+    def _insert(self, connection: duckdb.DuckDBPyConnection) -> None:
+        for name in self._derived:
+            connection.execute(f"DELETE FROM {name}")
+        for kind, rows in self._added.items():
+            names = [field.name for field in kind.fields()]
+            values = {name: [getattr(row, name) for row in rows] for name in names}
+            connection.register("added", pa.table(values, schema=arrow_schema(kind)))
+            connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
+            connection.unregister("added")
+        self._added.clear()
+        self._has_runs = True
+        runs = connection.execute("SELECT run_id FROM runs").fetchall()
+        connection.execute(TOUCH, [sorted({run_id for (run_id,) in runs})])
 
 
 def call(view: sql.View, base: str, candidate: str, **others: str) -> str:

@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     is_sample = "not exhaustive" in config.option.markexpr or config.option.share
     settings.load_profile("bench" if is_sample else "exhaustive")
+    Builder.optimizes = not is_sample  # as large warehouses do
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # while thousands of tests are collected, none of which is garbage
 

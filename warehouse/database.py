@@ -24,6 +24,7 @@ from .settings import DEFAULT, FloorRule, find_setting, regular, setting
 from .snapshot import LoadedFile, attach, connect, damage_notes, open_current
 from .store import Store
 from .upkeep.healing import DamagedWarehouse, healing, is_damage, is_damaged, note, note_damage
+from .views import is_small
 
 if TYPE_CHECKING:
     import duckdb
@@ -76,6 +77,14 @@ class Warehouse:
             note(damage_notes(connection))
             note(f"{name} {GONE}" for name in gone if not has_new)  # else it may be what the new ones stand for
         return cls(store, connection)
+
+    def plan_briefly(self) -> Self:
+        """Let queries run as they stand if the warehouse is small: to optimize bench's own takes longer than to answer them.
+
+        A query of a user may depend on the optimizer, as it may read large files.
+        """
+        self.connection.execute(f"PRAGMA {'disable' if is_small(self.connection) else 'enable'}_optimizer")
+        return self
 
     def rows(self, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""

@@ -145,7 +145,7 @@ class Regressions(Question[list[Row]]):
 
         if not self.confirm:
             return self
-        with Warehouse.open(store) as warehouse:
+        with Warehouse.open(store).plan_briefly() as warehouse:
             judged, rows = self._judge(warehouse, Asker(notify, command=True))
             commands = list(_confirming(warehouse, doubtful(rows)))
         for turn in range(self.confirm):

@@ -10,6 +10,7 @@ from bench.query.regression.regressions import Limits, RegressionRule, exit_code
 from bench.warehouse.errors import Exit
 
 from ..builders import Builder, case, outcome, run, timing
+from ..exhaustive import sampled
 
 DAY = 86_400_000_000
 WOBBLE = (0, 4, -3, 2, -4, 1, -1, 3, -2, 0)  # per mille
@@ -80,7 +81,7 @@ def test_a_known_level_is_told_and_ends_with_0(warehouse: Builder) -> None:
     assert known == "1 case at a slower level that earlier runs were at, too: m +5.9 % (see --all)"
 
 
-@pytest.mark.parametrize("nights", [1, 2, 3, 4])
+@pytest.mark.parametrize("nights", sampled([1, 2, 3, 4], 2, 3))
 def test_a_small_step_is_told_by_the_third_night(nights: int, warehouse: Builder) -> None:
     """5 % beneath a noise of 2 %: no single night shows it, three together do, since the first night that has it."""
     rng = np.random.default_rng(5)

@@ -23,6 +23,12 @@ def test_every_private_step_is_tested() -> None:
     assert {name for name in private if not re.search(rf"\b{name}\b", tests)} == set()
 
 
+@pytest.fixture(scope="module")
+def bare() -> Builder:
+    """One empty warehouse for what only looks at its arguments."""
+    return Builder()
+
+
 @pytest.fixture
 def runs(warehouse: Builder) -> Builder:
     """Two runs of a config on one host, one on another, and one of another config."""
@@ -513,9 +519,9 @@ def test_steps(warehouse: Builder) -> None:
         ("_ending_reason('base', NULL, 0, 2, NULL)", None),
     ],
 )
-def test_scalars(warehouse: Builder, call: str, value: object) -> None:
+def test_scalars(bare: Builder, call: str, value: object) -> None:
     """They decide which rows a comparison shows, and how it names them."""
-    assert warehouse.rows(f"SELECT {call}") == [(value,)]
+    assert bare.rows(f"SELECT {call}") == [(value,)]
 
 
 def test_exported(warehouse: Builder) -> None:

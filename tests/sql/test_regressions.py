@@ -55,7 +55,7 @@ def numbers(rows: list[dict[str, Any]], name: str) -> list[float]:
 
 @pytest.mark.parametrize(
     ("runs", "seed"),
-    sampled([(runs, seed) for runs in (1, 2, 5, 12) for seed in range(8)], (1, 0), (2, 5), (5, 1), (12, 2)),
+    sampled([(runs, seed) for runs in (1, 2, 5, 12) for seed in range(8)], (2, 5), (12, 2)),
 )
 def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, runs: int, seed: int) -> None:
     """SQL and numpy (with scipy's t and Benjamini-Hochberg) agree, so that the published figures are those of the product."""

@@ -16,9 +16,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     page.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def renderer() -> Iterator[Renderer]:
-    """One for all images of a module."""
+    """One for all images."""
     pytest.importorskip("vl_convert")
     with Renderer() as renderer:
         yield renderer

@@ -224,6 +224,28 @@ def test_few_rows_are_derived_alike_without_the_optimizer(store: Store, monkeypa
     assert found[0] == found[1] and found[0]["case_summaries"]
 
 
+def test_questions_to_few_rows_are_answered_alike_without_the_optimizer(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a small warehouse bench plans its own queries as they stand, and the optimizer drops a filter for all others."""
+    fill(store, 1)
+    asked = """
+        FROM comparisons(
+            (SELECT list(run_id ORDER BY run_id) FROM runs WHERE config = 'config 0'),
+            (SELECT list(run_id ORDER BY run_id) FROM runs WHERE config = 'config 1')
+        )
+    """
+    found, plans = [], []
+    for few in (0, 1 << 30):
+        monkeypatch.setattr(views, "FEW_ROWS", few)
+        with Warehouse.open(store).plan_briefly() as warehouse:
+            found.append(sorted(map(repr, warehouse.rows(asked))))
+            plans.append("FILTER" in warehouse.rows("EXPLAIN SELECT 1 WHERE false")[0][1].upper())
+
+    assert found[0] == found[1] and found[0]
+    assert plans == [False, True]
+
+
 @exhaustive
 def test_every_answer_is_the_same_however_the_warehouse_came_about(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -70,7 +70,7 @@ def command(
     branch = None if to_branch is None else branch_for_site(to_branch)
     engine = None if with_sql is None else Engine(with_sql)
     folder = made_in(site) if (in_bucket := "://" in site) else Path(site)
-    with Warehouse.open(store) as warehouse:
+    with Warehouse.open(store).plan_briefly() as warehouse:
         done = made.publish(
             warehouse, folder, title=title or made.title_of(store.root), url=url, logs=with_logs, engine=engine
         )
