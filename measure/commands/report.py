@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ...warehouse.console.numbers import is_too_wide, scale, size, speed_of
 from ...warehouse.console.tables import escape
-from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction, doubt
+from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction
 from ..system.instructions import counts_in_words
 from .measurement import CommandResult
 
@@ -62,7 +62,7 @@ def _against(result: CommandResult, reference: CommandResult) -> tuple[float | N
         return (None,) * 7
     found = result.against(reference)
     base = statistics.fmean(_times(reference))
-    low, high = (found.low, found.high) if math.isfinite(found.high) else (None, None)
+    low, high = found.interval
     differences = (base * (1 / ratio - 1) if ratio else None for ratio in (found.ratio, high, low))
     return (found.ratio, low, high, found.n, *differences)
 
@@ -134,8 +134,9 @@ def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty
     if result.status != "ok":
         yield f"{title}: {result.status}: {escape(result.reason)}"
     else:
-        doubted = disagreement(result, reference) or _unseen(result, reference)
-        yield f"{title}: {result.reason}{doubted and f'; {doubted}'}"
+        against = None if result is reference or not reference.runs else result.against(reference)
+        doubted = disagreement(result, reference) or (against and against.doubt)
+        yield "; ".join(filter(None, (f"{title}: {result.reason}", doubted)))
     if result.instructions:
         first = [] if result is reference else reference.instructions
         yield f"{title}: {counts_in_words(result.instructions, first)}"
@@ -181,14 +182,6 @@ def peak_bytes(result: CommandResult) -> tuple[int, int]:
 
 def _times(result: CommandResult) -> list[int]:
     return [ran.duration_ns for ran in result.runs.values()]
-
-
-def _unseen(result: CommandResult, reference: CommandResult) -> str:
-    if result is reference or not reference.runs:
-        return ""
-    found = result.against(reference)
-    doubted = doubt(found.ratio, found.low, found.high) if math.isfinite(found.high) else None
-    return doubted or ""
 
 
 def _outliers(times: Sequence[int]) -> int:

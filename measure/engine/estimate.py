@@ -72,9 +72,19 @@ class Estimate:
         return math.sqrt(self.high / self.low) - 1 if math.isfinite(self.high) else math.inf
 
     @property
+    def interval(self) -> tuple[float, float] | tuple[None, None]:
+        """The ends of the interval; None while nothing is known."""
+        return (self.low, self.high) if math.isfinite(self.high) else (None, None)
+
+    @property
+    def doubt(self) -> str | None:
+        """The reason for which it does not prove a difference, as `doubt` says; None also while nothing is known."""
+        return doubt(self.ratio, self.low, self.high) if math.isfinite(self.high) else None
+
+    @property
     def differs(self) -> bool:
         """True if the sides differ by more than BEYOND_DOUBT half-widths."""
-        return math.isfinite(self.high) and doubt(self.ratio, self.low, self.high) is None
+        return math.isfinite(self.high) and self.doubt is None
 
 
 def process_estimate(logs: Sequence[float], disturbed: Sequence[bool] = ()) -> ProcessEstimate:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted, duration, percent, size, speed_of, time_with_doubt
 from ...warehouse.console.tables import escape
-from ..engine.estimate import Estimate, combined, contradiction, doubt, process_estimate
+from ..engine.estimate import Estimate, combined, contradiction, process_estimate
 from ..engine.sampling import WIDEST_PRINTED_PRECISION, busy
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ class FunctionResult:
             return
         if self.disagreement:
             yield f"{title}: {self.disagreement}"
-        elif self.against and (found_text := doubt(found.ratio, found.low, found.high)):
-            yield f"{title}: {found_text}"
+        elif self.against and self.against.doubt:
+            yield f"{title}: {self.against.doubt}"
         if found.precision > precision:
             cure = f"processes differ: measure in more than {found.processes} with --processes"
             cure = cure if found.scattered else f"measure longer with a larger {limit}"
@@ -176,5 +176,4 @@ def over_processes(logs: Mapping[tuple[int, int], tuple[float, bool]]) -> Estima
 
 def _printed(found: Estimate) -> tuple[float | None, float | None, float | None, int]:
     """An estimate, the ends of its interval, and how many blocks it rests on; None where nothing is known."""
-    low, high = (found.low, found.high) if math.isfinite(found.high) else (None, None)
-    return (found.ratio if found.n else None, low, high, found.n)
+    return (found.ratio if found.n else None, *found.interval, found.n)
