@@ -104,7 +104,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """When a job looks at what it measured: after the rounds asked for, and each time that they have doubled.
+    """Times at which a job looks at what it measured: after the rounds asked for, and each time that they have doubled.
 
     Noise has a chance at each look. All looks after the first one together have the chance of one more, so that equal sides are
     called worse by no more than twice FDR of the jobs.
@@ -224,7 +224,7 @@ def _measured(
 
 
 def _compared(sides: Sequence[str], floor: float | None, fdr: float, store: Store) -> "Comparison":
-    """What was measured so far."""
+    """The results measured so far."""
     from ...query.comparison.compare import compare as compare_sides
     from ...query.comparison.sides import find_sides
     from ...query.filters import asked_metrics
