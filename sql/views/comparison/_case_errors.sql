@@ -50,8 +50,11 @@
 -- shift          DOUBLE   Median effect of all cases, which is taken out of each; 0 of fewer than 20 cases.
 -- shift_runs     BIGINT   Runs of the base, at most.
 -- is_assumed     BOOLEAN  Whether nothing tells how sessions differ, so that it is assumed.
+-- usual_reach    DOUBLE   Half of the 95 % interval of two sessions of the same code, as public nightly runs differ (_assumed_reach).
 -- session_reach  DOUBLE   Half of the 95 % interval of two sessions that differ by nothing else, where that is assumed.
 -- degrees        DOUBLE   Degrees of freedom of the noise from run to run.
+-- shift_degrees  DOUBLE   The same of the shift; NULL of fewer than 20 cases.
+-- shift_error    DOUBLE   Standard error of the shift; NULL of fewer than 20 cases.
 -- error          DOUBLE   Standard error of the change; NULL where sessions are assumed.
 -- reach          DOUBLE   Half of the 95 % interval of the change.
 -- own_reach      DOUBLE   The same by runs and samples of the case, or by sessions as assumed: whatever the effects of other cases are.
@@ -61,7 +64,6 @@
 -- is_repeated    BOOLEAN  Whether several candidates differ from the base in the same direction.
 -- shift_reach    DOUBLE   Half of the 95 % interval of the shift, as runs differ from one another as a whole, or machines do: by a factor of 3 or
 --                         this one; NULL of fewer than 20 cases of one machine.
--- shift_p        DOUBLE   Probability of so large a shift, either way, by chance; NULL of sides of different machines.
 -- noise          DOUBLE   Standard deviation of ln(value) from run to run; NULL where nothing tells it.
 -- change_low     DOUBLE   Lower end of the 95 % interval of the effect without the shift: it holds whatever sizes of steps or runs
 --                         that disagree leave open.
@@ -70,12 +72,15 @@ WITH
 case_noises AS (
     SELECT
         * REPLACE (is_other_machine AND NOT across AS is_other_machine),  -- the median of a variance of so many degrees, as a share of its mean (Wilson and Hilferty)
-        repeats / variance / pow(1 - 2 / (9 * nullif(candidate_runs - 1, 0)::DOUBLE), 3) AS own_share
+        repeats / variance / pow(1 - 2 / (9 * nullif(candidate_runs - 1, 0)::DOUBLE), 3) AS own_share,
+        list_transform(
+            [nullif(base_processes - 1, 0), nullif(candidate_processes - 1, 0)], lambda degrees: pow(coalesce(_t975(degrees), 1.96), 2)
+        ) AS process_factors
     FROM _case_noises(base, candidate, last, floor)
 ),
 metric_effects AS (
     SELECT
-        metric_id, count(effect) AS cases,
+        metric_id, count(effect) AS cases, _assumed_reach(min(metric), min(phase), min(unit), NULL) AS usual_reach,
         coalesce(
             bool_or(is_other_machine),
             _is_time_or_rate(min(unit)) AND count(effect) >= 3 AND (min(effect) > ln(1.05) OR max(effect) < -ln(1.05))
@@ -145,7 +150,7 @@ errors AS (
         CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach,
         cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_of_other) AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
-        CASE WHEN NOT is_of_other THEN greatest(_assumed_reach(metric, phase, unit, NULL), doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
+        usual_reach, CASE WHEN NOT is_of_other THEN greatest(usual_reach, doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
             AS assumed_reach,
         CASE WHEN is_of_other THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
         greatest(assumed_reach, CASE
@@ -153,8 +158,7 @@ errors AS (
             WHEN cases_reach > most_reach THEN most_reach
             ELSE cases_reach
         END) AS session_reach,
-        pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
-            + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
+        process_factors[1] * coalesce(base_sampling, 0) + process_factors[2] * coalesce(candidate_sampling, 0) AS squared_reach,
         sqrt(
             greatest(greatest(variance, base_sampling) * _median_variance(base_runs), CASE WHEN unit = 'bytes' THEN base_sampling END)
             + greatest(
@@ -193,7 +197,7 @@ metric_errors AS (
 ),
 tested_changes AS (
     SELECT
-        own.* EXCLUDE (own_error, own_share, assumed_reach, most_reach, chance_error), inflation, shift_degrees, shift_error,
+        own.* EXCLUDE (own_error, own_share, process_factors, assumed_reach, most_reach, chance_error), inflation, shift_degrees, shift_error,
         greatest(own_error * inflation, chance_error) AS error,
         CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * error END AS reach,
         CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
@@ -214,11 +218,10 @@ tested_changes AS (
 SELECT
     * EXCLUDE (
         base_sampling, candidate_sampling, repeats, run_variance, run_degrees, is_session, variance, noise_degrees, least, most, run_change,
-        correlation, squared_reach, inflation, shift_degrees, shift_error
+        correlation, squared_reach, inflation
     ),
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
     CASE WHEN is_other_machine THEN greatest(ln(3), abs(shift)) ELSE _t975(shift_degrees) * shift_error END AS shift_reach,
-    CASE WHEN NOT is_other_machine THEN 2 * _t_tail(abs(shift) / shift_error, shift_degrees) END AS shift_p,
     sqrt(variance) AS noise,
     least(effect - shift, effect - shift - size_effect, change) - reach AS change_low,
     greatest(effect - shift, effect - shift - size_effect, change) + reach AS change_high

@@ -51,7 +51,7 @@ usual_spreads AS (
 ),
 own_variances AS (
     SELECT
-        own.* EXCLUDE (own_degrees, deviations), own_degrees + coalesce(history_degrees, 0) AS all_degrees,
+        own.* EXCLUDE (own_degrees, deviations), own_degrees + coalesce(history_degrees, 0) AS all_degrees, all_degrees / 2 AS half_degrees,
         CASE WHEN own_degrees + coalesce(history_degrees, 0) > 0 THEN greatest(pow(least(case_floor, {floor}::DOUBLE) / 10, 2), (
             coalesce(list_avg(list_transform(deviations, lambda x: least(x * x, 6.25::DOUBLE * usual_variance))) * len(deviations), 0)
                 / 0.9776::DOUBLE
@@ -62,8 +62,7 @@ own_variances AS (
 ),
 log_variances AS (
     SELECT
-        *, ln(own_variance) - _digamma(all_degrees / 2) + ln(nullif(all_degrees, 0) / 2) AS log_variance,
-        _trigamma(all_degrees / 2) AS chance
+        *, ln(own_variance) - _digamma(half_degrees) + ln(nullif(half_degrees, 0)) AS log_variance, _trigamma(half_degrees) AS chance
     FROM own_variances
 ),
 metric_moments AS (
@@ -91,7 +90,7 @@ prior_variances AS (
 )
 
 SELECT
-    own.* EXCLUDE (all_degrees, own_variance, log_variance, chance, prior_degrees, log_mean, prior_variance, usual_variance, usual),
+    own.* EXCLUDE (all_degrees, half_degrees, own_variance, log_variance, chance, prior_degrees, log_mean, prior_variance, usual_variance, usual),
     (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
         / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,
     nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS noise_degrees

@@ -17,10 +17,11 @@
 --
 -- arguments: base, candidate, last, floor, fdr, across
 --
--- from: _case_errors without change_low change_high
+-- from: _case_errors without shift_degrees shift_error change_low change_high
 -- is_headline  BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 -- is_exact     BOOLEAN  Whether the values are compared as they stand.
 -- p            DOUBLE   Probability of so large a change, either way, if there were none; NULL where sessions are assumed.
+-- shift_p      DOUBLE   Probability of so large a shift, either way, by chance; NULL of sides of different machines.
 -- change_low   DOUBLE   Lower end of the 95 % interval of the effect without the shift, down to 0 where other runs of the base differ as much.
 -- change_high  DOUBLE   Upper end.
 -- q            DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
@@ -34,22 +35,26 @@ measurements AS (
             PARTITION BY pair, case_id, _measurement(metric), coalesce(phase, 'steady'), better IS NULL
             ORDER BY base_value IS NULL OR candidate_value IS NULL, _headline_rank(metric, phase, unit, better), metric
         ) AND NOT (NOT _is_warm(phase) AND least(base_n - base_runs, candidate_n - candidate_runs) <= 0)
-            AND NOT (phase IS NOT DISTINCT FROM 'warmup' AND _is_time_or_rate(unit)) AS is_headline
+            AND NOT (phase IS NOT DISTINCT FROM 'warmup' AND _is_time_or_rate(unit)) AS is_headline,
+        list_transform(
+            [{'t': abs(change) / error, 'degrees': degrees}, {'t': abs(shift) / shift_error, 'degrees': shift_degrees}],
+            lambda test: 2 * _t_tail(test.t, test.degrees)
+        ) AS tails
     FROM _case_errors(base, candidate, last, floor, across)
 ),
 p_values AS (
     SELECT
-        *,
+        * EXCLUDE (shift_degrees, shift_error, tails),
         base_value IS NOT NULL AND candidate_value IS NOT NULL AND (
             _is_count(metric, unit) AND NOT _is_failures(metric) AND (is_even_within AND (base_n > 1 AND candidate_n > 1 OR NOT _is_counter(metric)) OR effect IS NULL)
             OR is_assumed AND base_value = candidate_value AND NOT _is_time_or_rate(unit)
         ) AS is_exact,
         CASE
             WHEN change IS NULL OR is_assumed OR is_thin THEN NULL
-            WHEN error > 0 THEN greatest(tied, 2 * _t_tail(abs(change) / error, degrees))
+            WHEN error > 0 THEN greatest(tied, tails[1])
             WHEN change = 0 THEN 1 + 0 * error
             ELSE 0 * error
-        END AS p,
+        END AS p, CASE WHEN NOT is_other_machine THEN tails[2] END AS shift_p,
         CASE WHEN tied > fdr THEN least(change_low, 0) ELSE change_low END AS low,
         CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
         CASE WHEN abs(shift) < ln(1 + case_floor) THEN shift ELSE 0 END AS shown_shift,

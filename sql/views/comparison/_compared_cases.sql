@@ -107,7 +107,7 @@ SELECT
             WHEN is_other_machine
                 THEN CASE WHEN is_other_class THEN 'another class of machine' ELSE 'all cases moved together, and no processor is known: it may be another machine' END
                     || printf(', taken to differ by %.0f %% from case to case', 100 * (exp(session_reach) - 1))
-            WHEN is_assumed THEN _assumption(cases, session_reach, _assumed_reach(metric, phase, unit, NULL), doctor_reach, cases_reach, base_processes, candidate_processes)
+            WHEN is_assumed THEN _assumption(cases, session_reach, usual_reach, doctor_reach, cases_reach, base_processes, candidate_processes)
             WHEN p IS NULL THEN 'fewer than 6 samples on a side'
             WHEN verdict = 'UNSURE' AND tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
             WHEN verdict = 'UNSURE' AND abs(change) > reach AND abs(change) >= ln(1 + case_floor) AND q <= 3 * fdr
