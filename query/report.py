@@ -171,7 +171,7 @@ def _verdict(found: Sequence[Mapping[str, Any]]) -> tuple[str, bool | None]:
     together = [regressions.shift_text(row) for row in [*moved, *doubtful]]
     statistics = [row for row in found if row["finding"] == "statistics"]
     judged = sum(map(regressions.is_judged, statistics))
-    changed = [*together, *(f"{count[verdict]} {text}" for verdict, text in CALLED.items() if count[verdict])]
+    changed = [*together, *(f"{count[verdict]:,} {text}" for verdict, text in CALLED.items() if count[verdict])]
     if any(row["verdict"] in ("SLOWER", "WORSE", "BROKEN", "REMOVED") for row in found):
         return f"{', '.join(changed)}; {judged:,} series judged.", False
     if not judged:
