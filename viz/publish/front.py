@@ -123,12 +123,12 @@ def document(
 """.encode()
 
 
-def number(text: str, query: str, kind: str = "n") -> str:
+def number(text: str, query: str) -> str:
     """A number that carries the command that makes it; its doubt stays in one line."""
     told, bracket, rest = text.partition(" (95 %")
     doubt, _, more = rest.partition(")")
     shown = f'{safe(told)} <span class="doubt">(95 %{safe(doubt)})</span>{safe(more)}' if bracket else safe(text)
-    return f'<button type="button" class="{kind}" data-q="{escape(query)}">{shown}</button>'
+    return f'<button type="button" class="n" data-q="{escape(query)}">{shown}</button>'
 
 
 def _lead(contents: SiteContents, incidents: Sequence[Incident]) -> str:
@@ -171,8 +171,8 @@ def _incidents(incidents: Sequence[Incident]) -> str:
     rest = [*large[SHOWN:], *small]
     if rest:
         rows = "".join(
-            f'<tr id="{one.anchor}"><td{_carries(one.query)}>{safe(one.since)}</td>'
-            f"<td>{_verdict(one)}</td><td>{number(one.title, one.query)}</td><td{_carries(one.query)}>{safe(one.sentence)}</td>"
+            f'<tr id="{one.anchor}"{_carries(one.query)}><td>{safe(one.since)}</td>'
+            f"<td>{_verdict(one)}</td><td>{_title(one)}</td><td>{safe(one.sentence)}</td>"
             f"<td>{_copy(one.command)}</td></tr>"
             for one in rest
         )
@@ -193,22 +193,26 @@ def _incidents(incidents: Sequence[Incident]) -> str:
 def _card(one: Incident, place: int) -> str:
     links = [f'<a href="#/case/{escape(case)}">{safe(name)}</a>' for case, name in one.cases]
     more = f" and {one.moved - len(links):,} more" if one.moved > len(links) else ""
-    carries = _carries(one.query)
     seen = (
         f'<a href="#/compare/{_part(one.good_run)}/{_part(one.since_run)}">compare before and after</a>'
         if one.good_run
         else ""
     )
-    cases = f'<p class="cases"{carries}>{", ".join(links)}{more}</p>' if links else ""
-    return f"""<li class="incident" id="{one.anchor}" data-place="{place}" data-cost="{-one.cost:.6g}">
-<div class="told"><h2>{_verdict(one)} {number(one.title, one.query, "title")}</h2>
-<p{carries}>{safe(one.sentence)}</p><p class="soft">{number(one.evidence, one.evidence_query)}</p>{cases}
+    cases = f'<p class="cases">{", ".join(links)}{more}</p>' if links else ""
+    return f"""<li class="incident" id="{one.anchor}" data-place="{place}" data-cost="{-one.cost:.6g}"{_carries(one.query)}>
+<div class="told"><h2>{_verdict(one)} {_title(one)}</h2>
+<p>{safe(one.sentence)}</p><p class="soft">{number(one.evidence, one.evidence_query)}</p>{cases}
 <p class="again">{seen} {_copy(one.command)}</p></div>
-<figure{carries}>{one.picture}</figure></li>"""
+<figure>{one.picture}</figure></li>"""
+
+
+def _title(one: Incident) -> str:
+    """Its title, which keys reach; its query is that of the card or row it stands in."""
+    return f'<button type="button" class="title">{safe(one.title)}</button>'
 
 
 def _carries(query: str) -> str:
-    """The attribute by which a sentence or picture has the query of the number beside it."""
+    """The attribute by which all that an element holds has this query: sentences, a picture, a title."""
     return f' data-q="{escape(query)}"'
 
 

@@ -975,7 +975,7 @@
       return $("main").focus();
     }
     const button = event.target.closest?.("button"),
-      asked = event.target.closest?.("a, button:not([data-q]), summary, [data-q]"); // of these the innermost
+      asked = event.target.closest?.("a, button:not([data-q], .title), summary, [data-q]"); // of these the innermost
     if (asked?.matches("[data-q]:not(.chart svg)") && getSelection().isCollapsed) explain(asked);
     else if (button?.dataset.copy) copy(button.dataset.copy);
     else if (button?.dataset.order) {
