@@ -255,8 +255,8 @@ class CompiledMapping:
             ),
             parsed AS (SELECT *, CASE WHEN is_valid THEN json_extract(text, [{paths}]) END AS found FROM judged),
             texts AS (SELECT * EXCLUDE (found), {texts} FROM parsed),
-            unquoted AS (SELECT i, line, {both(odd, "OR")} AS odd, {", ".join(parts)} FROM texts)
-            SELECT * EXCLUDE (odd), odd OR {controls} AS is_odd FROM unquoted
+            unquoted AS (SELECT i, line, {both(odd, "OR")} AS odd, contains(text, '\\') AS escapes, {", ".join(parts)} FROM texts)
+            SELECT * EXCLUDE (odd, escapes), odd OR CASE WHEN escapes THEN {controls} ELSE false END AS is_odd FROM unquoted
         """)
         return TextColumns(names, is_json=True)
 
