@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import environment, schema
 from .errors import BenchError
-from .events import TABLES, ArchivedRun, Event, RunChange, Source
+from .events import TABLES, ArchivedRun, Event, Json, RunChange, Source
 from .files import cure, disk_error, make_folder, open_file, open_regular, read_json, remove, sync, take_after_folder
 from .journals.parts import NeverBegun, Unreadable, header_of
 from .journals.reader import DamagedJournal, read
@@ -56,6 +56,8 @@ STAGING = ".archiving-"
 SPILL = ".spill"  # in the store: what sorting and loading put on the disk
 RESTORE = "Restore it from a copy; `bench store rebuild` then loads it."
 ROWS_AT_ONCE = 100_000
+ROWS_OF_VECTOR = 2048  # DuckDB's own unit, which needs no larger copy
+BYTES_IN_GROUP = 8 << 20  # of a row group in memory, about
 ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
 
 
@@ -416,44 +418,45 @@ class Batch:
 
     def add_table(self, event: type[Event], table: "pa.Table") -> None:
         """Add the rows of a table that has columns of the event, without secrets; those it lacks have the event's defaults."""
-        import pyarrow as pa
-
-        wanted = schema.arrow_schema(event)
-        usual = {each.name: each.default for each in dataclasses.fields(event)}  # type: ignore[arg-type]
-
-        @functools.cache  # most columns are NULL, and share one that is
-        def repeated(value: Any, kind: pa.DataType) -> pa.Array:
-            return pa.repeat(pa.scalar(value, kind), table.num_rows)
-
-        columns = [
-            table[each.name].cast(each.type)
-            if each.name in table.column_names
-            else repeated(usual[each.name], each.type)
-            for each in wanted
-        ]
-        self._tables[event].append(pa.table(columns, schema=wanted))
+        self._tables[event].append(_filled(event, table))
         self._added[event] += table.num_rows
         if self._added[event] >= ROWS_AT_ONCE:
             self._write(event)
 
     def copy(self, connection: "duckdb.DuckDBPyConnection", event: type[Event], select: str) -> Path:
-        """Add the rows of a query, without passing them through Python.
+        """Add the rows of a query as a file of their own, without passing them through Python.
 
         Args:
             connection: Where the query runs.
-            event: The table whose columns the query names; those it leaves out are NULL.
+            event: The table whose columns the query names; those it leaves out have the event's defaults.
             select: The query, in the order its rows shall have.
 
         Returns:
             The Parquet file, staged; it may be read until the batch ends.
+
+        Raises:
+            duckdb.Error: The query fails, or a column cannot hold a number of it, such as 1.5 in one of whole numbers.
+            BenchError: The disk is full.
         """
-        path = self._next(event)
-        have = {row[0] for row in connection.execute(f"DESCRIBE {select}").fetchall()}
-        columns = ", ".join(
-            f"CAST({quote(f.name) if f.name in have else 'NULL'} AS {parquet_type(f.type)}) AS {quote(f.name)}"
-            for f in event.fields()
-        )
-        copy(connection, f"SELECT {columns} FROM ({select})", path, schema.metadata(event))
+        import duckdb
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path, wanted = self._next(event), schema.arrow_schema(event)
+        texts = {f.name for f in event.fields() if f.type is Json}
+        names = connection.sql(select).columns
+        columns = ", ".join(f"CAST({quote(n)} AS VARCHAR) AS {quote(n)}" if n in texts else quote(n) for n in names)
+        rows = connection.sql(f"SELECT {columns} FROM ({select})").to_arrow_reader(ROWS_OF_VECTOR)
+        about: dict[str, Any] = {"compression": "zstd", "compression_level": 1, **schema.encodings(wanted)}
+        try:
+            with pq.ParquetWriter(path, wanted, **about) as writer:
+                for table in _row_groups(rows):
+                    writer.write_table(_filled(event, table))
+        except (OSError, ValueError) as error:
+            if (number := getattr(error, "errno", None)) is not None:
+                raise _unwritable(path.parent, os.strerror(number)) from error
+            raise duckdb.DataError(str(error)) from error  # of the query, as Arrow hands it on, or of Arrow
+        pa.default_memory_pool().release_unused()  # which it would keep while the warehouse is loaded
         return path
 
     def finish(self) -> None:
@@ -483,6 +486,38 @@ class Batch:
         parts = self.parts.setdefault(event, [])
         parts.append(self.staging / f"{event.TABLE}-{len(parts)}.parquet")
         return parts[-1]
+
+
+def _row_groups(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Table]":
+    """The rows in tables of the length of a row group; of large rows fewer, for a table is held in memory."""
+    import pyarrow as pa
+
+    some: list[pa.RecordBatch] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(map(len, some)) >= schema.ROWS_IN_GROUP or sum(each.nbytes for each in some) >= BYTES_IN_GROUP:
+            yield pa.Table.from_batches(some)
+            some = []
+    if some:
+        yield pa.Table.from_batches(some)
+
+
+def _filled(event: type[Event], table: "pa.Table") -> "pa.Table":
+    """The table as rows of the event, with its defaults in the columns that it lacks."""
+    import pyarrow as pa
+
+    wanted = schema.arrow_schema(event)
+    usual = {each.name: each.default for each in dataclasses.fields(event)}  # type: ignore[arg-type]
+
+    @functools.cache  # most columns are NULL, and share one that is
+    def repeated(value: Any, kind: pa.DataType) -> pa.Array:
+        return pa.repeat(pa.scalar(value, kind), table.num_rows)
+
+    columns = [
+        table[each.name].cast(each.type) if each.name in table.column_names else repeated(usual[each.name], each.type)
+        for each in wanted
+    ]
+    return pa.table(columns, schema=wanted)
 
 
 def table_of(event: type[Event], rows: Sequence[Event]) -> "pa.Table":
@@ -527,21 +562,6 @@ def _unicode(value: Any) -> Any:
     if isinstance(value, list):
         return [_unicode(item) for item in value]
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-
-
-def copy(connection: "duckdb.DuckDBPyConnection", select: str, path: Path, metadata: dict[str, str]) -> None:
-    """Write the rows of a query, in order, to a Parquet file with this metadata."""
-    import duckdb
-
-    file_metadata = ", ".join(f"{quote(key)}: {literal(value)}" for key, value in metadata.items())
-    try:
-        connection.execute(
-            f"COPY ({select}) TO {literal(str(path))} "
-            f"(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {schema.ROWS_IN_GROUP},"
-            f" KV_METADATA {{{file_metadata}}})"
-        )
-    except duckdb.IOException as error:
-        raise _unwritable(path.parent, str(error).splitlines()[0]) from error
 
 
 def path_list(files: Sequence[LogFile]) -> str:
