@@ -6,7 +6,7 @@
   const { site, $, el, load, tile, runs, cases, json, table, copyable, paste, read, remember } = globalThis.bench.parts;
   const MOST = 10000; // rows of an answer that are shown
   const TYPES = {
-    BIGINT: "cases failed steps rejected batch_size sequence_length n incident run case label",
+    BIGINT: "cases failed steps rejected batch_size sequence_length n run case label",
     DOUBLE: "median median_low median_high before after",
     BOOLEAN: "git_dirty lasts",
     TIMESTAMP: "began_at",
