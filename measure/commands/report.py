@@ -134,8 +134,9 @@ def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty
     if result.status != "ok":
         yield f"{title}: {result.status}: {escape(result.reason)}"
     else:
-        against = None if result is reference or not reference.runs else result.against(reference)
-        doubted = disagreement(result, reference) or (against and against.doubt)
+        doubted = disagreement(result, reference)
+        if not doubted and result is not reference and reference.runs:
+            doubted = result.against(reference).doubt
         yield "; ".join(filter(None, (f"{title}: {result.reason}", doubted)))
     if result.instructions:
         first = [] if result is reference else reference.instructions

@@ -176,4 +176,5 @@ def over_processes(logs: Mapping[tuple[int, int], tuple[float, bool]]) -> Estima
 
 def _printed(found: Estimate) -> tuple[float | None, float | None, float | None, int]:
     """An estimate, the ends of its interval, and how many blocks it rests on; None where nothing is known."""
-    return (found.ratio if found.n else None, *found.interval, found.n)
+    low, high = found.interval
+    return found.ratio if found.n else None, low, high, found.n

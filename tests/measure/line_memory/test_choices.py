@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from bench.measure.annotate import place
 from bench.measure.line_memory import trace
 from bench.measure.line_memory.ledger import MemoryKind, Reader
 from bench.measure.line_memory.options import choice
-from bench.measure.line_memory.report import place, sum_cells
+from bench.measure.line_memory.report import sum_cells
 from bench.measure.line_memory.trace import Scope
 from bench.warehouse.errors import BenchError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bench.query.computed import compute
 from bench.viz.publish import pairs
-from bench.warehouse.events import Environment, Instant, Reject
+from bench.warehouse.events import Environment, Instant, Json, Reject
 
 from ...builders import Builder, case, metric, outcome, run, source, steps, timing
 from ..browser import PROGRAM, Page
@@ -44,7 +44,7 @@ def warehouse() -> Builder:
     made = Builder()
     made.add(
         Environment(
-            environment_id="lab", cpu="EPYC 7763", logical_cores=64, ram_bytes=2**38, packages='{"torch": "2.9"}'
+            environment_id="lab", cpu="EPYC 7763", logical_cores=64, ram_bytes=2**38, packages=Json('{"torch": "2.9"}')
         )
     )
     for night in range(NIGHTS):
