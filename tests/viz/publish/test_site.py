@@ -322,8 +322,8 @@ def test_a_pull_request_is_told_first_what_got_worse() -> None:
     newest_first = [
         Incident(
             number=number, key=title, title=title, verdict=verdict, since="2026-05-03", sentence="s", evidence="e",
-            evidence_query="q", command="c", query="q", picture="", is_minor=False, is_worse=verdict == "SLOWER", cost=1.0, good_run=None,
-            since_run="r", moved=0, cases=[],
+            evidence_query="q", command="c", query="q", picture="", is_minor=False, is_worse=verdict == "SLOWER", cost=1.0,
+            good_run=None, since_run="r", moved=0, cases=[],
         )
         for number, (title, verdict) in enumerate((("one", "FASTER"), ("two", "SLOWER"), ("three", "FASTER")))
     ]  # fmt: skip
