@@ -11,7 +11,7 @@ from .figure import Figure
 
 FILTERED_FROM = 8  # rows from which a table has a field to filter it
 NOWRAP = 28  # characters a cell holds in one line
-WIDE = 12  # columns from which a table has smaller letters
+WIDE = 10  # columns from which a table has smaller letters, and breaks names where there is no room
 
 
 def page(document: Document, charts: Mapping[str, Sequence[Figure]], *, font: str, bundle: bytes) -> bytes:
@@ -98,8 +98,8 @@ def _cell(column: TableColumn, value: Any) -> str:
         factor, bracket, doubt = text.partition(" (")
         told = f"{_text(factor)} <span>({_text(doubt)}</span>" if bracket else _text(text)
         return f'<td class="told" data-v="{value.value!r}">{told}</td>'
-    long = ' class="long"' if len(text) > NOWRAP else ""
-    return f"<td{long}>{_text(text)}</td>"
+    kind = ' class="long"' if len(text) > NOWRAP else ' class="name"' if column.kind == "text" else ""
+    return f"<td{kind}>{_text(text).replace('_', '_<wbr>')}</td>"
 
 
 def _numeric(column: TableColumn) -> str:
