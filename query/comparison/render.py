@@ -41,7 +41,10 @@ def shown(comparison: Comparison, *, everything: bool = False) -> list[Row]:
 
 
 def fold_metrics(rows: Iterable[Row]) -> list[Row]:
-    """The rows with one for all metrics of a case of which the same is true: it is gone, new, broken or mended."""
+    """The rows with one for all metrics of a case of which the same is true: it is gone, new, broken or mended.
+
+    The others are its `unshown`.
+    """
     told: list[Row] = []
     single: dict[tuple[Any, ...], Row] = {}
     for row in rows:
@@ -50,8 +53,9 @@ def fold_metrics(rows: Iterable[Row]) -> list[Row]:
             told.append(row)
         elif key in single:
             single[key]["others"] += 1
+            single[key]["unshown"].append(row)
         else:
-            told.append(single.setdefault(key, {**row, "others": 0}))
+            told.append(single.setdefault(key, {**row, "others": 0, "unshown": []}))
     return told
 
 
@@ -66,8 +70,12 @@ def fold_processor_time(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         latency = latencies.get(_of_calls(row))
         if latency and _is_within(row, latency):
             alike[id(row)] = latency
-    also = {id(latency) for latency in alike.values()}
-    return [{**row, "also": "cpu_time"} if id(row) in also else {**row} for row in rows if id(row) not in alike]
+    also: dict[int, list[Mapping[str, Any]]] = {}
+    for row in processor:
+        if latency := alike.get(id(row)):
+            also.setdefault(id(latency), []).append(row)
+    more = {of: {"also": "cpu_time", "unshown": unshown} for of, unshown in also.items()}
+    return [{**row, **more.get(id(row), {})} for row in rows if id(row) not in alike]
 
 
 def _of_calls(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROUNDS = 5  # newest of each config, each judged against the one before
 CONFIGS = 4  # newest that measured the same suites, judged against each other
 NEWEST = 50  # configs that may be among them
+FORMAT = 2  # of a pair's file: those of another are made anew
 KINDS = 8  # sets of suites whose configs are
 INCIDENTS = 5  # costliest, whose first run is judged against the last good one
 
@@ -84,7 +85,7 @@ def write(
     Returns:
         Names of the files by `base|candidate`.
     """
-    rules = f"{__version__} {warehouse.rows('FROM _floor_rules')}"
+    rules = f"{FORMAT} {__version__} {warehouse.rows('FROM _floor_rules')}"
     runs_of_config = Counter(configs.values())
     repeats: dict[str, list[str]] = defaultdict(list)
     query = "SELECT run_id, other_run_id FROM related_runs WHERE list_contains(?::VARCHAR[], run_id) ORDER BY ALL"
@@ -116,12 +117,14 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
     columns, cells = render.render(comparison, rows)
     first = columns.index("metric")
     whys: dict[str, int] = {}
+    texts: dict[str, int] = {}
     labels: dict[tuple[str | None, ...] | None, int] = {}
     lines = [
         [
             row["case_id"], *(cell and shortened(str(cell)) for cell in line[first:-1]),
             whys.setdefault(shortened(line[-1] or ""), len(whys)),
-            labels.setdefault(_label(row), len(labels)), *_sorts(row),
+            labels.setdefault(_label(row), len(labels)),
+            [texts.setdefault(_text(one), len(texts)) for one in (row, *row.get("unshown", ()))], *_sorts(row),
         ]
         for row, line in zip(rows, cells, strict=True)
     ]  # fmt: skip
@@ -132,12 +135,18 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
         "rows": lines,
         "whys": list(whys),
         "labels": list(labels),
+        "texts": list(texts),
     }
 
 
 def _label(row: Mapping[str, Any]) -> tuple[str | None, ...] | None:
     """Metric and phase, for the query of a row; None of a case that left no number."""
     return tuple(row[name] and shortened(row[name]) for name in ("metric", "phase")) if row["metric"] else None
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    """The text that a filter looks into, beside the axes of the case and the verdict."""
+    return shortened(" ".join(row[name] for name in ("metric", "phase", "evidence", "reason") if row[name]))
 
 
 def _sentences(comparison: Comparison) -> Iterator[str]:

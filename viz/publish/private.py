@@ -102,6 +102,8 @@ def environment(details: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _last_part(match: re.Match[str]) -> str:
+    if re.fullmatch(r"/[^/\\]+", match[0]):  # one part, such as the end of a tag: there is nothing to leave out
+        return match[0]
     parts = [part for part in re.split(r"[/\\]", match[0]) if part and not part.startswith("~") and part[-1] != ":"]
     # a name of two parts, such as meta-llama/Llama, is no path: it does not begin with a slash
     return f"…/{parts[-1]}" if parts else "…"

@@ -187,16 +187,16 @@
     wanted.map((word) => `contains(lower(concat_ws(' ', ${columns.join(", ")})), ${literal(word)})`).join(" AND ");
   const where = (...conditions) => conditions.filter(Boolean).join(" AND ") || "true";
   const RUN_TEXT = ["config", "strftime(began_at, '%Y-%m-%d %H:%M')", "git_commit", "git_branch", "run_id"];
-  // The rows of a judged pair: one for all metrics of a case that is new, gone, broken or mended, and none of processor time that
-  // says what latency does.
+  // The rows of a judged pair: one for all metrics of a case that is new, gone, broken or mended, and one for latency and for
+  // processor time that says the same.
   const judgedQuery = (pair, condition, folded) => {
-    const told = folded
-      ? ` AND NOT (starts_with(metric, 'cpu_time') AND EXISTS (FROM ${pair} AS own WHERE starts_with(own.metric, 'latency')` +
-        " AND own.case_id = one.case_id AND own.phase IS NOT DISTINCT FROM one.phase AND own.verdict = one.verdict" +
-        " AND one.ratio BETWEEN own.low AND own.high))"
-      : "";
-    const apart = "CASE WHEN verdict IN ('ADDED', 'REMOVED', 'BROKEN', 'FIXED') THEN NULL ELSE (metric, phase, unit) END";
-    return paste(`SELECT count(*) FROM (SELECT DISTINCT case_id, verdict, ${apart} FROM ${pair} AS one WHERE ${condition}${told})`);
+    const shown = folded
+      ? `coalesce((SELECT max(own.metric) FROM ${pair} AS own WHERE starts_with(one.metric, 'cpu_time')` +
+        " AND starts_with(own.metric, 'latency') AND own.case_id = one.case_id AND own.phase IS NOT DISTINCT FROM one.phase" +
+        " AND own.verdict = one.verdict AND one.ratio BETWEEN own.low AND own.high), metric)"
+      : "metric";
+    const apart = `CASE WHEN verdict IN ('ADDED', 'REMOVED', 'BROKEN', 'FIXED') THEN NULL ELSE (${shown}, phase, unit) END`;
+    return paste(`SELECT count(*) FROM (SELECT DISTINCT case_id, verdict, ${apart} FROM ${pair} AS one WHERE ${condition})`);
   };
   const bareQuery = (pair, condition) =>
     paste(`SELECT count(*) FROM ${pair} WHERE ${where("is_headline AND coalesce(base_value, candidate_value) IS NOT NULL", condition)}`);
@@ -724,13 +724,13 @@
       const folded = rows.some((row) => row.metric?.endsWith(", cpu_time"));
       const counted = (names, wanted = []) => {
         const judged = `coalesce(verdict, '') IN (${names.map(literal).join(", ") || "NULL"})`,
-          told = containing([...c.axes, "metric", ...(pair ? ["verdict", "evidence", "reason"] : [])], wanted);
+          told = containing([...c.axes, "metric", "phase", ...(pair ? ["verdict", "evidence", "reason"] : [])], wanted);
         return pair ? judgedQuery(both, where(judged, told), folded) : bareQuery(both, told);
       };
       const filter = filterOf(found, rows.length, {
         label: "filter",
         text: state.get("q"),
-        keep: (row, wanted) => shown.has(row.verdict) && holds(row.text, wanted),
+        keep: (row, wanted) => shown.has(row.verdict) && row.texts.some((text) => holds(text, wanted)),
         query: (wanted) => counted([...shown], wanted),
         onchange: (text) => { state.set("q", text); remember(state); },
       });
@@ -859,10 +859,10 @@
   const axisOf = (c, name, place) => (place === undefined ? "" : axis(c[name][place]));
   const judgedRows = async (c, pair) => {
     const found = await json(pair);
-    const rows = found.rows.map(([id, metric, base, candidate, difference, change, told, why, label, ...sizes]) => {
+    const rows = found.rows.map(([id, metric, base, candidate, difference, change, told, why, label, texts, ...sizes]) => {
       const place = c.places.get(id);
       return { id, metric, label: found.labels[label], base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, place,
-        text: [c.texts[place], metric, told, found.whys[why]].filter(Boolean).join(" ").toLowerCase() };
+        texts: texts.map((text) => [c.texts[place], told, found.texts[text]].filter(Boolean).join(" ").toLowerCase()) };
     });
     return { rows, said: found.said, also: found.also, known: found.known };
   };
@@ -884,7 +884,7 @@
         rows.push({ id: c.case_id[place], metric: metricName(metric, phase), label: [metric, phase], base: amount(before, unit), candidate: amount(after, unit),
           difference: difference === null ? "" : `${difference < 0 ? "−" : difference > 0 ? "+" : ""}${amount(Math.abs(difference), unit)}`,
           change: ratio === null ? "" : times(ratio), verdict: "", why: "", sizes: [ratio === null ? null : Math.abs(Math.log(ratio)), before, after], place,
-          text: `${c.texts[place]} ${metric}`.toLowerCase() });
+          texts: [`${c.texts[place]} ${metric} ${phase ?? ""}`.toLowerCase()] });
       }
     }
     rows.sort((a, b) => (b.sizes[0] ?? -1) - (a.sizes[0] ?? -1));

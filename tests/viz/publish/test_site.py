@@ -189,6 +189,7 @@ def test_logs_are_published_where_asked_for(tmp_path: Path) -> None:
         ("TOKEN=abc run", "TOKEN=… run"),
         ("q below 0.001; 1/2 of them", "q below 0.001; 1/2 of them"),
         ("基线/配置", "基线/配置"),
+        ("<b>new</b> and /tmp", "<b>new</b> and /tmp"),
     ],
 )
 def test_texts_lose_what_tells_of_machines(text: str, shown: str) -> None:
