@@ -15,16 +15,18 @@ WITH
 fields AS (
     SELECT
         run_id, source_id, line, case_id,
-        json_extract_string(
-            CASE WHEN json_valid(original_value) THEN original_value END,
-            ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']
+        TRY(
+            json_extract_string(
+                original_value, ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']
+            )
         ) AS field
     FROM metrics
     WHERE metric = 'fields' AND list_contains(runs::VARCHAR[], run_id)
-)
+),
+named AS (SELECT run_id, case_id, suite, _part_name(name) AS name FROM cases)
 
 SELECT
-    timed.run_id, timed.line, suite AS kind, _part_name(name) AS name, timed.case_id, duration_ns::BIGINT AS ns,
+    timed.run_id, timed.line, suite AS kind, name, timed.case_id, duration_ns::BIGINT AS ns,
     coalesce(TRY_CAST(TRY_CAST(field[1] AS DECIMAL(24, 3)) * 1000 AS BIGINT), TRY_CAST(field[2] AS BIGINT)) AS start,
     suite IN ('kernel', 'gpu_memcpy', 'gpu_memset') AS device,
     CASE
@@ -33,5 +35,5 @@ SELECT
     END AS lane
 FROM timings AS timed
 JOIN fields ON timed.run_id = fields.run_id AND timed.source_id IS NOT DISTINCT FROM fields.source_id AND timed.line = fields.line
-JOIN cases ON timed.run_id = cases.run_id AND timed.case_id = cases.case_id
+JOIN named ON timed.run_id = named.run_id AND timed.case_id = named.case_id
 WHERE list_contains(runs::VARCHAR[], timed.run_id) AND duration_ns >= 0 AND duration_ns < 2::BIGINT ** 60

@@ -15,58 +15,61 @@
 -- launches  BIGINT   Kinds of grid and block, or of shapes of inputs, that it has.
 WITH
 spans AS (FROM _trace_spans(runs)),
-lanes AS (  -- whole numbers are sorted in a fraction of the time of texts
-    SELECT run_id, lane, row_number() OVER () AS number FROM (SELECT DISTINCT run_id, lane FROM spans)
-),
-known AS (SELECT run_id, count_if(kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) > 0 AS torch FROM spans GROUP BY run_id),
-placed AS (  -- of what torch and CUDA do on the host, where it is known: Python and annotations lie around it
+kinds AS (SELECT DISTINCT run_id, kind, name, device, case_id, lane FROM spans),
+known AS (SELECT run_id, count_if(kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) > 0 AS torch FROM kinds GROUP BY run_id),
+kept AS (  -- of what torch and CUDA do on the host, where it is known: Python and annotations lie around it
     SELECT
-        spans.* EXCLUDE (lane, line), lanes.number AS lane, row_number() OVER (ORDER BY lanes.number, start, ns DESC, line) AS number
+        kinds.*, row_number() OVER () AS key,  -- whole numbers are joined and sorted in a fraction of the time of texts
+        dense_rank() OVER (ORDER BY kinds.run_id, lane) AS place
+    FROM kinds
+    JOIN known ON kinds.run_id = known.run_id
+    WHERE (device OR NOT torch OR kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) AND kind <> 'gpu_user_annotation'
+),
+placed AS (
+    SELECT key, kept.device, place, ns, start, row_number() OVER (ORDER BY place, start, ns DESC, line) AS number
     FROM spans
-    JOIN known ON spans.run_id = known.run_id
-    JOIN lanes ON spans.run_id = lanes.run_id AND spans.lane = lanes.lane
-    WHERE start IS NOT NULL AND start BETWEEN -(2::BIGINT ** 61) AND 2::BIGINT ** 61
-        AND (device OR NOT torch OR kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) AND kind <> 'gpu_user_annotation'
+    JOIN kept ON spans.run_id = kept.run_id AND spans.case_id = kept.case_id AND spans.lane = kept.lane
+    WHERE start BETWEEN -(2::BIGINT ** 61) AND 2::BIGINT ** 61
 ),
 swept AS (
-    SELECT *, max(start + ns) OVER (PARTITION BY lane ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+    SELECT *, max(start + ns) OVER (PARTITION BY place ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
     FROM placed
     WHERE device
 ),
-of_gpus AS (
-    SELECT run_id, kind, name, case_id, true AS device, ns, greatest(start + ns - greatest(start, coalesce(reached, start)), 0) AS own
-    FROM swept
-    UNION ALL
-    SELECT run_id, 'idle', 'no kernel ran', NULL, true, start - reached, start - reached
-    FROM swept
-    WHERE start > reached
-),
 ends AS (
-    SELECT lane, number, start AS moment, ns, 1 AS step, start FROM placed WHERE NOT device AND ns > 0
+    SELECT place, number, start AS moment, ns, 1 AS step FROM placed WHERE NOT device AND ns > 0
     UNION ALL
-    SELECT lane, number, start + ns, ns, -1, NULL FROM placed WHERE NOT device AND ns > 0
+    SELECT place, number, start + ns, ns, -1 FROM placed WHERE NOT device AND ns > 0
 ),
 deep AS (
-    SELECT *, sum(step) OVER (PARTITION BY lane ORDER BY moment, step, number ROWS UNBOUNDED PRECEDING)::INTEGER AS depth
+    SELECT *, sum(step) OVER (PARTITION BY place ORDER BY moment, step, number ROWS UNBOUNDED PRECEDING)::INTEGER AS depth
     FROM ends
 ),
-nested AS (SELECT lane, number, start, ns, depth FROM deep WHERE step = 1),
 levels AS (  -- every span once as a caller, and once as a call of the level above
-    SELECT lane, depth AS level, number, number AS caller, 0 AS within FROM nested
+    SELECT depth AS level, number, number AS caller, 0 AS within FROM deep WHERE step = 1
     UNION ALL
-    SELECT lane, depth - 1, number, NULL, ns FROM nested WHERE depth > 1
+    SELECT depth - 1, number, NULL, ns FROM deep WHERE step = 1 AND depth > 1
 ),
-called AS (SELECT *, count(caller) OVER (PARTITION BY lane, level ORDER BY number ROWS UNBOUNDED PRECEDING) AS call FROM levels),
-callers AS (SELECT max(caller) AS number, sum(within) AS within FROM called GROUP BY lane, level, call),
-of_hosts AS (
-    SELECT run_id, kind, name, case_id, false AS device, ns, greatest(ns - coalesce(within, 0), 0) AS own
+called AS (  -- the caller of a span is the last of the level above: an earlier one of its thread, as numbers follow threads
+    SELECT within, max(caller) OVER (PARTITION BY level ORDER BY number ROWS UNBOUNDED PRECEDING) AS caller FROM levels
+),
+callers AS (SELECT caller, sum(within) AS within FROM called GROUP BY caller),
+owned AS (
+    SELECT key, false AS idle, ns, greatest(start + ns - greatest(start, coalesce(reached, start)), 0) AS own FROM swept
+    UNION ALL
+    SELECT key, true, start - reached, start - reached FROM swept WHERE start > reached
+    UNION ALL
+    SELECT key, false, ns, greatest(ns - coalesce(within, 0), 0)
     FROM placed
-    LEFT JOIN callers ON placed.number = callers.number
+    LEFT JOIN callers ON placed.number = callers.caller
     WHERE NOT device
-)
+),
+sums AS (SELECT key, idle, count(*) AS calls, sum(own) AS own, sum(ns) AS total FROM owned GROUP BY key, idle)
 
 SELECT
-    run_id, kind, name, device, count(*) AS calls, TRY_CAST(sum(own) AS BIGINT) AS own_ns, TRY_CAST(sum(ns) AS BIGINT) AS total_ns,
-    count(DISTINCT case_id) AS launches
-FROM (FROM of_gpus UNION ALL FROM of_hosts)
-GROUP BY run_id, kind, name, device
+    run_id, CASE WHEN idle THEN 'idle' ELSE kind END AS kind, CASE WHEN idle THEN 'no kernel ran' ELSE name END AS name, device,
+    sum(calls)::BIGINT AS calls, TRY_CAST(sum(own) AS BIGINT) AS own_ns, TRY_CAST(sum(total) AS BIGINT) AS total_ns,
+    count(DISTINCT CASE WHEN NOT idle THEN case_id END) AS launches
+FROM sums
+JOIN kept ON sums.key = kept.key
+GROUP BY ALL
