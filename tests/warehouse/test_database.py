@@ -199,7 +199,7 @@ def test_a_derived_table_has_no_rows_without_those_it_needs(
         before = [connection.execute(f"SELECT count(*) FROM {name}").fetchone() for name in tables]
         runs = [run for (run,) in connection.execute("SELECT run_id FROM runs").fetchall()]
         connection.execute(f"DELETE FROM {needed}")
-        monkeypatch.setattr(views, "_empty", lambda connection: set())
+        monkeypatch.setattr(views, "empty_tables", lambda connection: set())
         views.compute_derived(connection, runs)
         after = [connection.execute(f"SELECT count(*) FROM {name}").fetchone() for name in tables]
 
