@@ -179,12 +179,12 @@ def two_modes(steps: Sequence[int], counts: Sequence[int]) -> Sequence[tuple[flo
 
 
 def _quantile(side: Sequence[tuple[int, int]], share: float) -> float:
-    """The value below which so much of the points lies."""
+    """The value below which so much of the points lies, by their place within a step, which is wide for a line."""
     wanted, upto = share * sum(count for _, count in side), 0
     for step, count in side:
+        if upto + count >= wanted:
+            return math.exp((step + (wanted - upto) / count) * _COARSE / _FINE)
         upto += count
-        if upto >= wanted:
-            return math.exp((step + 0.5) * _COARSE / _FINE)
     raise AssertionError("a share of at most 1 is reached")
 
 

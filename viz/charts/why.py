@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ...query.comparison.sides import find_sides
 from ...query.pasteable_sql import table_of
-from ...query.why.parts import Decomposition, DifferencePart, folded, readable, together
+from ...query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, folded, readable, together
 from ...query.why.why import why
 from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import amount, counted, signed
@@ -92,7 +92,12 @@ def _ends(found: Decomposition) -> str:
 
 
 def _finding(found: Decomposition) -> str | None:
-    """The whole difference and its largest part; None where either may be none, or where that part is one against the others."""
+    """The whole difference and its largest part, or that nothing differs.
+
+    None where either may be none, or where that part is one against the others.
+    """
+    if NOTHING_DIFFERS in found.notes:
+        return f"{readable(found.whole.name)}: {NOTHING_DIFFERS}"
     whole, parts = found.whole, [part for part in found.parts if not part.one_sided]
     largest = parts[0] if parts else whole
     if largest is whole or not (_is_sure(whole) and _is_sure(largest)) or largest.difference * whole.difference < 0:

@@ -1,7 +1,7 @@
 """why: the title of a difference whose largest part is sure."""
 
 import pytest
-from bench.query.why.parts import Decomposition, DifferencePart
+from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart
 from bench.viz.charts import why
 
 from ...builders import Builder, case, outcome, run
@@ -28,10 +28,23 @@ def test_the_title_is_the_largest_part_where_both_are_sure(
         [DifferencePart("matmul", 10e6, 18e6, 8e6, *largest), DifferencePart("copy", 10e6, 12e6, 2e6, 1e6, 3e6)],
         LEFT,
     )
+
+    assert title_of(found, monkeypatch) == title
+
+
+def test_the_title_says_that_nothing_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the difference is judged and no part of it is beyond noise, that is the finding."""
+    part = DifferencePart("matmul", 10e6, 11e6, 1e6, -2e6, 4e6)
+    found = Decomposition("ns", DifferencePart("step", 20e6, 21e6, 1e6, -3e6, 5e6), [part], LEFT, [NOTHING_DIFFERS])
+
+    assert title_of(found, monkeypatch) == "step: nothing differs beyond noise"
+
+
+def title_of(found: Decomposition, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The title of the chart of these parts."""
     monkeypatch.setattr(why, "why", lambda *_, **__: found)
     builder = Builder()
     for name in "ab":
         one = case("step", name)
         builder.add(run(name, name), one, outcome(one))
-
-    assert why.draw(builder, "a", "b").provenance.title == title
+    return why.draw(builder, "a", "b").provenance.title
