@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -64,6 +65,23 @@ def test_two_modes_are_two_lines_of_a_chart() -> None:
     assert len([config for config, _ in lines if config == "A"]) == 1
     assert len([config for config, _ in lines if config == "B"]) >= 2
     assert "two lines: times of two modes" in str(spec["title"])
+
+
+def test_two_modes_are_the_title_where_nothing_else_is_found() -> None:
+    """Of several configs, the first whose times have two is named with both."""
+    generator = random.Random(1)
+    builder = Builder()
+    for config in "ABC":
+        builder.add(run(config, config))
+        for line in range(1, 1000):
+            time = (14 if config == "B" and line % 5 < 2 else 10) * generator.lognormvariate(0, 0.01)
+            builder.add(chunk(line, [128 * (1 + line % 4)], run=config, model_run_ms=time))
+
+    title = draw(builder).provenance.title
+
+    assert re.fullmatch(
+        r"B: times of two modes at 128–512 tokens, such as (10|9\.\d+)\S* ms and (14|13\.9)\S* ms", title
+    )
 
 
 def places(spec: object) -> Iterator[dict[str, Any]]:

@@ -129,7 +129,9 @@ def draw(
         "runtime-vs-tokens",
         title=title,
         default_title=TITLE,
-        finding=_of_one(bands, drawn_configs[0]) if len(drawn_configs) == 1 else of_two_series(warehouse, steps),
+        finding=_of_one(bands, drawn_configs[0])
+        if len(drawn_configs) == 1
+        else of_two_series(warehouse, steps) or next(filter(None, (_two_modes(bands, each) for each in drawn_configs)), None),
         facts=[
             *drawn_configs[: len(drawn_configs) == 1], *series.facts(), *facts,
             *_drawn(rows, total, all_read=not facts, dense=dense),
@@ -152,12 +154,20 @@ def draw(
     )  # fmt: skip
 
 
+def _two_modes(bands: Bands, config: str) -> str | None:
+    """Where times have two modes, and an example."""
+    modes = bands.bands_of_two_modes(config)
+    if not modes:
+        return None
+    low, high = (amount(median * 1e6, "ns") for _, median, _ in max(modes, key=lambda band: band.points).modes)
+    span = f"{modes[0].start:,.0f}–{modes[-1].end:,.0f}"
+    return f"{shorten(printable(config), _NAMED)}: times of two modes at {span} tokens, such as {low} and {high}"
+
+
 def _of_one(bands: Bands, config: str) -> str | None:
     """Two modes of times where there are, else their growth with the tokens."""
-    if modes := bands.bands_of_two_modes(config):
-        low, high = (amount(median * 1e6, "ns") for _, median, _ in max(modes, key=lambda band: band.points).modes)
-        span = f"{modes[0].start:,.0f}–{modes[-1].end:,.0f}"
-        return f"{shorten(printable(config), _NAMED)}: times of two modes at {span} tokens, such as {low} and {high}"
+    if said := _two_modes(bands, config):
+        return said
     points = [
         Point(panel=0, series=printable(config), x=round(band.x), y=band.median, low=band.low, high=band.high)
         for line in bands.lines(config)
