@@ -72,15 +72,16 @@ def bounded(warehouse: "Warehouse") -> Iterator[None]:
 
 
 def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everything: bool) -> Reply[list[Row]]:
-    """Operators and kernels of both, the largest difference first."""
+    """Operators and kernels of both, the largest difference first; of the host alone where one side has no kernels."""
     rows = trace_rows(warehouse, sides)
-    shown = rows if everything else [row for row in rows[:MOST_ROWS] if row["difference_ns"]]
+    shared = rows if len({*_with_kernels(rows)}) == 1 else [row for row in rows if not row["device"]]
+    shown = rows if everything else [row for row in shared[:MOST_ROWS] if row["difference_ns"]]
     return Reply(
         result=rows,
         columns=lambda: list(rows[0]),
         rows=rows,
         table=lambda: PeopleTable(HEADINGS, [*_cells(shown)], spare=("calls",)),
-        sentences=lambda: [*_sums(rows), *_rest(rows[len(shown) :]), *doubts(warehouse, sides, rows)],
+        sentences=lambda: [*_sums(rows), *_rest(rows, shown), *doubts(warehouse, sides, rows)],
         headings_alone=False,
     )
 
@@ -88,7 +89,7 @@ def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everythi
 def why_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decomposition:
     """The time of the GPU if both sides have any, else that of operators on the host, in parts that add up to its difference."""
     rows = trace_rows(warehouse, sides)
-    on_gpu = all(any(row["device"] and row[f"{side}_calls"] for row in rows) for side in ("base", "candidate"))
+    on_gpu = all(_with_kernels(rows))
     parts = [
         part_of(name_of(row), row["base_ns"], row["candidate_ns"], None) for row in rows if row["device"] == on_gpu
     ]
@@ -135,15 +136,20 @@ def _sums(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _rest(rows: Sequence[Row]) -> Iterator[str]:
-    if rows:
-        rest = math.fsum(row["difference_ns"] for row in rows)
-        yield f"{counted(len(rows), 'other row')}, together {signed(rest, 'ns')}; show them with --all"
+def _rest(rows: Sequence[Row], shown: Sequence[Row]) -> Iterator[str]:
+    if count := len(rows) - len(shown):
+        rest = math.fsum([*(row["difference_ns"] for row in rows), *(-row["difference_ns"] for row in shown)])
+        yield f"{counted(count, 'other row')}, together {signed(rest, 'ns')}; show them with --all"
+
+
+def _with_kernels(rows: Sequence[Row]) -> list[bool]:
+    """True for each of base and candidate that has kernels of a GPU."""
+    return [any(row["device"] and row[f"{side}_calls"] for row in rows) for side in ("base", "candidate")]
 
 
 def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]) -> Iterator[str]:
     """Gaps in the traces, and differences other than time."""
-    kernels = [any(row["device"] and row[f"{side}_calls"] for row in rows) for side in ("base", "candidate")]
+    kernels = _with_kernels(rows)
     if kernels[0] != kernels[1]:
         without = sides[kernels.index(False)].name
         yield f"{without} has no kernels of a GPU: what both sides have is compared on the host"

@@ -80,6 +80,11 @@ def test_operators_have_the_time_that_is_their_own(bench: Callable[..., Any], tm
     assert found["parts"][0]["name"] == "aten::gelu" and found["difference"] == 2_000
     assert found["notes"][2] == "b.json has no kernels of a GPU: what both sides have is compared on the host"
 
+    done = bench("compare", *sides)
+    assert [line.split()[:2] for line in done.stdout.splitlines()[2:]] == [["cpu_op", "aten::gelu"]]
+    assert "host: 13 µs in the base, 15 µs in the candidate: +2 µs" in done.stderr and found["notes"][2] in done.stderr
+    assert "6 other rows, together −80 µs; show them with --all" in done.stderr
+
 
 def test_a_comparison_of_traces_has_a_row_an_operator(bench: Callable[..., Any], tmp_path: Path) -> None:
     """The largest difference first, 50 at most; what differs in nothing is one sentence."""
