@@ -54,7 +54,7 @@ class FakeMeasure:
         slower, line = "21600" in source, source.splitlines()[5].strip()
         with recorder.run("x", store=self.store, source="measure", tags=tags) as run:
             run.case("work").timing(1_080_000 + len(self.places) if slower else 1_000_000 + len(self.places))
-            for share in (0.9, 0.91, 0.92) if "--lines" in words else ():
+            for share in (0.9, 0.91, 0.92) if {"--lines", "lines"} & {*words} else ():
                 text = json.dumps({"file": "work.py", "function": "work", "line": 6, "text": line})
                 run.case("work").metric("line_time", share, unit="ratio", phase="steady", text=text)
             run.case("work").outcome("ok")
@@ -180,15 +180,16 @@ def test_a_range_that_is_none_is_refused(planted: Planted, text: str, error: str
 
 
 @exhaustive
+@pytest.mark.parametrize("kind", ["function", "lines"])
 def test_the_commit_that_is_found_is_taken_apart(
-    planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """With --why each run records where time goes; the line that changed comes first, also when the search is shown again."""
     store = Store(tmp_path / "s")
     monkeypatch.setattr(command, "_measure", FakeMeasure(store))
     ends = f"{planted.commits[0]}..{planted.commits[-1]}"
     words = ["bisect", ends, "--why", "--prepare", planted.prepare, "--store", str(store.root)]
-    done = CliRunner().invoke(cli, [*words, "--", "measure", "function", "work:work"])
+    done = CliRunner().invoke(cli, [*words, "--", "measure", kind, "work:work"])
     again = CliRunner().invoke(cli, ["bisect", "--show", "", "--why", "--store", str(store.root)])
 
     for answer in (done, again):
