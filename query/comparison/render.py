@@ -362,7 +362,7 @@ def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
         text = f"{_of_mean(row)}: geomean {mean_of(row)} over {row['n']} of {row['total']} matched"
-        yield text + _names("; added: ", row["added"]) + _names("; removed: ", row["removed"])
+        yield text + _names("; only the candidate has ", row["added"]) + _names("; only the base has ", row["removed"])
     if len(comparison.means) > SENTENCES:
         more = counted(len(comparison.means) - SENTENCES, "more geometric mean")
         sides = ", ".join(list_literal(side.runs) for side in (comparison.base, comparison.candidate))

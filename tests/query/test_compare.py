@@ -461,7 +461,8 @@ def test_sentences_tell_what_a_table_cannot() -> None:
         "a (3 runs) against b (3 runs): 1 BROKEN, 2 SLOWER, 1 FASTER, 1 ADDED, 1 SAME (SAME is shown with --all)",
         "all cases: suite s, backend eager",
         "all intervals: noise of a run 0.3 %",
-        "s eager latency: geomean 1.027x faster (95 % 1.020–1.034) over 4 of 6 matched; added: new; removed: gone",
+        "s eager latency: geomean 1.027x faster (95 % 1.020–1.034) over 4 of 6 matched; "
+        "only the candidate has new; only the base has gone",
         "not judged: seed (1); show them with --all, --metrics or --where 'phase=…'",
     ]
 

@@ -37,7 +37,7 @@ main (run main-3; 2 more with --all-runs) against branch (run branch-3; 2 more w
 all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
 all intervals: noise of a run 0.6 %
 builtin eager latency: geomean 1.19x faster (95 % 1.16–1.21) over 3 of 3 matched
-builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 matched; removed: lstm
+builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 matched; only the base has lstm
 not judged: calls_captured (6); show them with --all, --metrics or --where 'phase=…'
 """  # noqa: E501
 DOCUMENT = """\
@@ -64,7 +64,7 @@ all intervals: noise of a run 0.6 %
 
 builtin eager latency: geomean 1.19x faster (95 % 1.16–1.21) over 3 of 3 matched
 
-builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 matched; removed: lstm
+builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 matched; only the base has lstm
 
 <details>
 <summary>The same within 3 %: 2</summary>
