@@ -103,9 +103,10 @@ def _run(part: Part, batch: Batch, recorded: Object, started: int | None) -> Run
         environment_id = environment.environment_id
         batch.add(environment)
     moment = None if started is None else Instant(started)
+    host = recorded.pop("host_name") if isinstance(recorded.get("host_name"), str) else None
     return RunRecord(
         run_id=part.run_id, config=part.config, source=part.format, started_at=moment, environment_id=environment_id,
-        tags=labels(recorded),
+        host=host or None, tags=labels(recorded),
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ _REJECTED = "SELECT run_id, count(*) FROM rejects WHERE list_contains(?::VARCHAR
 _GPUS = (
     "SELECT DISTINCT gpus FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
 )
+_HOSTS = "SELECT DISTINCT host FROM runs WHERE list_contains(?::VARCHAR[], run_id) AND host IS NOT NULL ORDER BY host"
 _ABOUT = "SELECT extra FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
 OWNERS = {True: "GPU", False: "host"}
 MEMORY_LIMIT = "1GB"  # of a question about spans, which are sorted; more goes to the disk
@@ -160,6 +161,9 @@ def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]
     if all(gpus) and gpus[0] != gpus[1]:
         names = [" and ".join(sorted({name for each in found for name in each})) or "none" for found in gpus]
         yield f"the traces are of different GPUs: {escape(names[0])}; {escape(names[1])}"
+    hosts = [" and ".join(host for (host,) in warehouse.rows(_HOSTS, [list(side.runs)])) for side in sides]
+    if all(hosts) and hosts[0] != hosts[1]:
+        yield f"the traces are of different machines: {escape(hosts[0])}; {escape(hosts[1])}"
     one, other = (_versions(warehouse, side) for side in sides)
     if differing := [name for name in sorted(one.keys() & other.keys()) if one[name] != other[name]]:
         listed = ", ".join(f"{name} {one[name]} and {other[name]}" for name in differing)

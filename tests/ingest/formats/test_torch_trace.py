@@ -12,7 +12,7 @@ from bench.ingest.readers import json_stream, text_pieces
 from bench.ingest.registry import formats
 from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import CaseRecord, MemorySample, Metric, Timing
+from bench.warehouse.events import CaseRecord, MemorySample, Metric, RunRecord, Timing
 from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -127,14 +127,17 @@ def test_other_events_are_kept_whole() -> None:
 
 
 def test_the_document_is_environment_and_tags() -> None:
-    """GPUs and versions of software; the rest, whatever stands before the events and after."""
-    document = trace(span(), distributedInfo={"rank": 3}, traceName="t.json", cuda_runtime_version=12040)
+    """Machine, GPUs and versions of software; the rest, whatever stands before the events and after."""
+    document = trace(
+        span(), distributedInfo={"rank": 3}, traceName="t.json", host_name="n1", cuda_runtime_version=12040
+    )
     document["deviceProperties"] = [{"id": 0, "name": "H100", "numSms": 132}]
 
     found = read(KIND, document)
 
     assert found.environment.gpus == ["H100"]
     assert json.loads(found.environment.extra or "")["cuda_runtime_version"] == 12040
+    assert found.of(RunRecord)[0].host == "n1"
     assert found.tags == {"schemaVersion": 1, "distributedInfo": {"rank": 3}, "traceName": "t.json"}
 
 

@@ -30,7 +30,7 @@ def trace(path: Path, spans: list[Span], gpu: str = "H200", **args: Any) -> str:
          "args": {"device": 0, "stream": number, **args} if kind == "kernel" else {}}
         for number, (kind, name, start, took) in enumerate(spans)
     ]  # fmt: skip
-    about = {"schemaVersion": 1, "deviceProperties": [{"name": gpu}], "cuda_runtime_version": 1}
+    about = {"schemaVersion": 1, "deviceProperties": [{"name": gpu}], "cuda_runtime_version": 1, "host_name": "one"}
     path.write_text(json.dumps({**about, "traceEvents": events}))
     return str(path)
 
@@ -147,6 +147,11 @@ def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any],
     Path(other).write_text(Path(other).read_text().replace('"cuda_runtime_version": 1', '"cuda_runtime_version": 2'))
     done = bench("compare", str(tmp_path / "a.json"), other)
     assert "different software, whose kernels may have other names: cuda runtime version 1 and 2" in done.stderr
+    assert "different machines" not in done.stderr
+
+    Path(other).write_text(Path(other).read_text().replace('"one"', '"two \\u001b[2J"'))
+    done = bench("compare", str(tmp_path / "a.json"), other)
+    assert "the traces are of different machines: one; two" in done.stderr and "\x1b" not in done.output
 
 
 def test_a_file_without_spans_has_nothing_to_show(bench: Callable[..., Any], tmp_path: Path) -> None:
