@@ -155,7 +155,7 @@ def draw(
 
 
 def _two_modes(bands: Bands, config: str) -> str | None:
-    """Where times have two modes, and an example."""
+    """The sentence that times have two modes, and at which tokens, with an example."""
     modes = bands.bands_of_two_modes(config)
     if not modes:
         return None

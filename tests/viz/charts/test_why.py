@@ -33,7 +33,7 @@ def test_the_title_is_the_largest_part_where_both_are_sure(
 
 
 def test_the_title_says_that_nothing_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the difference is judged and no part of it is beyond noise, that is the finding."""
+    """A difference that is judged, with no part beyond noise, is titled so."""
     part = DifferencePart("matmul", 10e6, 11e6, 1e6, -2e6, 4e6)
     found = Decomposition("ns", DifferencePart("step", 20e6, 21e6, 1e6, -3e6, 5e6), [part], LEFT, [NOTHING_DIFFERS])
 
