@@ -33,7 +33,7 @@ from bench.viz.charts import movers
 from bench.warehouse.settings import SETTINGS
 import inspect
 arguments = {a.name: a.default for a in sql.views()["comparisons"].arguments}
-print(arguments["fdr"], RegressionRule().fdr, SETTINGS["floor"].default, "0.06::DOUBLE" in sql.views()["_floor_of"].body,
+print(arguments["fdr"], RegressionRule().fdr, SETTINGS["floor"].default, "0.06e0" in sql.views()["_floor_of"].body,
     arguments["floor"], RegressionRule().floor,
     *(inspect.signature(function).parameters["floor"].default for function in (compare, OpenStore.compare, movers.draw)))
 """

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -125,7 +126,7 @@ def test_a_script_with_nothing_but_steps_tells_phases_rate_use_and_memory(tmp_pa
     assert all(error > 0 for _, error in phases.values())
     shown = CliRunner().invoke(cli, ["show", "--store", str(store)])
     assert "train: data " in shown.output
-    assert "tokens/s; MFU " in shown.output
+    assert re.search(r"tokens/s[;,] MFU ", shown.output)  # a busy machine's mean step has its rate apart
 
 
 def test_without_torch_there_are_whole_steps(tmp_path: Path) -> None:
