@@ -12,7 +12,7 @@ from bench.ingest.readers import json_stream, text_pieces
 from bench.ingest.registry import formats
 from bench.ingest.run import ingest
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import CaseRecord, MemorySample, Metric, RunRecord, Timing
+from bench.warehouse.events import CaseRecord, MemorySample, Metric, Timing
 from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -137,7 +137,7 @@ def test_the_document_is_environment_and_tags() -> None:
 
     assert found.environment.gpus == ["H100"]
     assert json.loads(found.environment.extra or "")["cuda_runtime_version"] == 12040
-    assert found.of(RunRecord)[0].host == "n1"
+    assert found.runs[0].host == "n1"
     assert found.tags == {"schemaVersion": 1, "distributedInfo": {"rank": 3}, "traceName": "t.json"}
 
 
