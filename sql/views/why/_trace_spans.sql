@@ -15,10 +15,9 @@ WITH
 fields AS (
     SELECT
         run_id, source_id, line, case_id,
-        TRY(
-            json_extract_string(
-                original_value, ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']
-            )
+        json_extract_string(
+            CASE WHEN json_valid(original_value) THEN original_value END,
+            ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']
         ) AS field
     FROM metrics
     WHERE metric = 'fields' AND list_contains(runs::VARCHAR[], run_id)
