@@ -52,7 +52,8 @@ BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
     "--most-rounds",
     type=click.IntRange(1),
     metavar="INT",
-    help="Runs of each side at most. [default: 4 times --rounds, 16 times if that takes 5 minutes at most]",
+    help=f"Runs of each side at most. [default: {MORE_ROUNDS} times --rounds; "
+    f"{QUICK_ROUNDS} times if that takes {PATIENCE / 60:g} minutes]",
 )
 @click.option("--prepare", metavar="CMD", help="Command that builds a revision, in its folder; once for each side.")
 @click.option(
@@ -75,8 +76,8 @@ def command(
     that writes --results, which are ingested after each call. It runs in the same folder of each checkout. On a busy machine
     it measures longer.
 
-    Ends with 1 if anything got worse, 3 if something is only gone, 4 if no time is settled: none is SAME or changed, and some
-    may be slower by three times the floor.
+    Ends with 1 if anything got worse, 3 if something is only gone, 4 if no time is settled: none is SAME or changed, and one
+    at least may be slower by three times the floor.
 
     \b
         bench ci --against merge-base -- measure function work:parse --arg n=1000
@@ -251,7 +252,8 @@ def doubt(found: "Comparison") -> str:
 def excludes_large(found: "Comparison") -> bool:
     """Return whether no time or rate of both sides may be worse by NOISY_FLOORS times its floor."""
     times = [row for row in found.rows if is_time_or_rate(row["unit"]) and row["ratio"] is not None and row["better"]]
-    return bool(times) and all(row["low"] >= 1 / (1 + NOISY_FLOORS * row["floor"]) for row in times)
+    known = [row for row in times if row["low"] is not None]
+    return len(known) == len(times) > 0 and all(row["low"] >= 1 / (1 + NOISY_FLOORS * row["floor"]) for row in known)
 
 
 def _judge(

@@ -279,6 +279,24 @@ def test_several_runs_a_side_are_their_median(warehouse: Builder) -> None:
     assert row["evidence"] == "3 against 2 runs, confirmed"
 
 
+@pytest.mark.parametrize(
+    ("slow", "expected", "reason"),
+    [(3, "UNSURE", "the runs of both sides overlap, as chance may have it"), (5, "SLOWER", "q below 0.001")],
+)
+def test_runs_at_two_speeds_are_told_apart_by_all_of_them(
+    warehouse: Builder, slow: int, expected: str, reason: str
+) -> None:
+    """The median of the candidate is at the slower speed with three of its five runs: the ranks of all do not say so."""
+    for place in range(5):
+        for side, ns in (("a", 1_000_000 + place), ("b", 1_150_000 + place if place < slow else 1_000_000 - place)):
+            warehouse.add(run(f"{side}{place}"), *measured(f"{side}{place}", [ns] * 10))
+
+    row = one(warehouse, [f"a{place}" for place in range(5)], [f"b{place}" for place in range(5)])
+
+    assert (row["verdict"], row["reason"].partition(";")[0]) == (expected, reason)
+    assert (row["low"] < 1 <= row["high"]) == (expected == "UNSURE")
+
+
 def test_a_case_that_fails_now_is_broken(warehouse: Builder) -> None:
     """With the reason; its numbers until then do not count. Failing before and running now is the mirror image."""
     fine, broken = measured("a", LOOSE), case("m", run="b", **AXES)

@@ -42,6 +42,8 @@
 -- from: _case_noises without base_deviations candidate_deviations base_sampling candidate_sampling least most repeats run_variance run_degrees is_session variance noise_degrees
 -- base_trials    DOUBLE   Calls or requests of a run of which a count of failures is; NULL unknown, and of all else.
 -- candidate_trials  DOUBLE  The same of the candidate.
+-- rank_p         DOUBLE   Probability that the runs of the sides lie apart as they do, by their ranks (_rank_p); 0 of fewer than 4 runs on a
+--                         side, and of failures by chance.
 -- doctor_reach   DOUBLE   Half of the 95 % interval of equal sides when bench doctor last looked at the machines; NULL without a doctor, and
 --                         of what is no time and no rate.
 -- cases          BIGINT   Cases that have the metric on both sides.
@@ -141,12 +143,10 @@ failures AS (
 ),
 errors AS (
     SELECT
-        own.* EXCLUDE (base_deviations, candidate_deviations) REPLACE (
-            is_of_other AS is_other_machine,
-            CASE WHEN chance_error IS NULL AND least(len(base_deviations), len(candidate_deviations)) >= 4
-                THEN greatest(tied, _rank_p(base_deviations, list_transform(candidate_deviations, lambda x: x + effect - shift))) ELSE tied
-            END AS tied
-        ), base_trials, candidate_trials, chance_error,
+        own.* EXCLUDE (base_deviations, candidate_deviations) REPLACE (is_of_other AS is_other_machine), base_trials, candidate_trials, chance_error,
+        CASE WHEN chance_error IS NULL AND least(len(base_deviations), len(candidate_deviations)) >= 4
+            THEN _rank_p(base_deviations, list_transform(candidate_deviations, lambda x: x + effect - shift)) ELSE 0
+        END AS rank_p,
         CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach,
         cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_of_other) AS is_assumed,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,

@@ -22,7 +22,8 @@
 -- is_exact     BOOLEAN  Whether the values are compared as they stand.
 -- p            DOUBLE   Probability of so large a change, either way, if there were none; NULL where sessions are assumed.
 -- shift_p      DOUBLE   Probability of so large a shift, either way, by chance; NULL of sides of different machines.
--- change_low   DOUBLE   Lower end of the 95 % interval of the effect without the shift, down to 0 where other runs of the base differ as much.
+-- change_low   DOUBLE   Lower end of the 95 % interval of the effect without the shift, down to 0 where other runs of the base
+--                         differ as much, or the ranks of the runs do not tell the sides apart.
 -- change_high  DOUBLE   Upper end.
 -- q            DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- tests        BIGINT   Rows judged together; NULL where p is.
@@ -44,19 +45,19 @@ measurements AS (
 ),
 p_values AS (
     SELECT
-        * EXCLUDE (shift_degrees, shift_error, tails),
+        * EXCLUDE (shift_degrees, shift_error, tails), greatest(tied, rank_p) AS by_chance,
         base_value IS NOT NULL AND candidate_value IS NOT NULL AND (
             _is_count(metric, unit) AND NOT _is_failures(metric) AND (is_even_within AND (base_n > 1 AND candidate_n > 1 OR NOT _is_counter(metric)) OR effect IS NULL)
             OR is_assumed AND base_value = candidate_value AND NOT _is_time_or_rate(unit)
         ) AS is_exact,
         CASE
             WHEN change IS NULL OR is_assumed OR is_thin THEN NULL
-            WHEN error > 0 THEN greatest(tied, tails[1])
+            WHEN error > 0 THEN greatest(by_chance, tails[1])
             WHEN change = 0 THEN 1 + 0 * error
             ELSE 0 * error
         END AS p, CASE WHEN NOT is_other_machine THEN tails[2] END AS shift_p,
-        CASE WHEN tied > fdr THEN least(change_low, 0) ELSE change_low END AS low,
-        CASE WHEN tied > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
+        CASE WHEN by_chance > fdr THEN least(change_low, 0) ELSE change_low END AS low,
+        CASE WHEN by_chance > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
         CASE WHEN abs(shift) < ln(1 + case_floor) THEN shift ELSE 0 END AS shown_shift,
         greatest(low + least(shown_shift, 0), -high - greatest(shown_shift, 0)) AS nearest,
         abs(change) >= ln(1 + case_floor) AS is_large, is_assumed AND NOT is_thin AND NOT is_other_machine
@@ -78,13 +79,13 @@ q_values AS (
 )
 
 SELECT
-    own.* EXCLUDE (is_usual, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, shown_shift, nearest), low AS change_low, high AS change_high, q, tests,
+    own.* EXCLUDE (by_chance, is_usual, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, shown_shift, nearest), low AS change_low, high AS change_high, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value AND NOT _is_effort(metric) THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
         WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
-        WHEN is_exact OR is_large AND nearest > 0 AND (q <= 3 * fdr AND tied <= fdr OR has_processes AND is_as_assumed)
+        WHEN is_exact OR is_large AND nearest > 0 AND (q <= 3 * fdr AND by_chance <= fdr OR has_processes AND is_as_assumed)
             OR nearest > ln(1 + case_floor) THEN
             CASE WHEN is_exact OR is_large AND q <= fdr
                 OR has_processes AND abs(change) - sure_reach > ln(1 + case_floor)

@@ -110,6 +110,7 @@ SELECT
             WHEN is_assumed THEN _assumption(cases, session_reach, usual_reach, doctor_reach, cases_reach, base_processes, candidate_processes)
             WHEN p IS NULL THEN 'fewer than 6 samples on a side'
             WHEN verdict = 'UNSURE' AND tied > fdr AND abs(change) > reach THEN 'other runs of the base differ as much'
+            WHEN verdict = 'UNSURE' AND rank_p > fdr AND abs(change) > reach THEN 'the runs of both sides overlap, as chance may have it'
             WHEN verdict = 'UNSURE' AND abs(change) > reach AND abs(change) >= ln(1 + case_floor) AND q <= 3 * fdr
                 THEN printf('changed beyond the %+.1f %% that all cases share, but not as it stands', 100 * (exp(numbers.shift) - 1))
             WHEN verdict = 'UNSURE' AND abs(change) > reach AND (abs(change) < ln(1 + case_floor) OR p > fdr)

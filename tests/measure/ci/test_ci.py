@@ -138,13 +138,14 @@ def test_rounds_double_up_to_sixteen_times_within_five_minutes() -> None:
     ("low", "better", "unit", "excluded"),
     [
         (0.92, "lower", "ns", True),
+        (None, "lower", "ns", False),
         (0.91, "lower", "ns", False),
         (0.5, "lower", "bytes", False),
         (0.95, None, "ns", False),
     ],
 )
 def test_a_noisy_machine_has_to_exclude_three_times_the_floor(
-    low: float, better: str | None, unit: str, excluded: bool
+    low: float | None, better: str | None, unit: str, excluded: bool
 ) -> None:
     """Of times and rates with a direction, of which there is one at least: 9 % slower is a ratio of 0.917."""
     row = {"low": low, "ratio": 1.0, "better": better, "unit": unit, "floor": 0.03}
