@@ -106,6 +106,15 @@ class Page:
         }})()""")
         return x, y
 
+    def symbol(self) -> tuple[float, float]:
+        """Where a symbol of the legend is in the window: nothing else has colours as far to the right."""
+        x, y = self.ask(f"""(() => {{
+          const canvas = document.querySelector('#chart-0 canvas'), box = canvas.getBoundingClientRect();
+          const at = ({_COLOURED})().reduce((most, at) => at % canvas.width > most % canvas.width ? at : most);
+          return [box.x + at % canvas.width - 2, box.y + Math.floor(at / canvas.width)];
+        }})()""")
+        return x, y
+
     def mouse(self, kind: str, x: float, y: float, **extra: object) -> None:
         """Move, press, release or turn the wheel."""
         self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **extra)

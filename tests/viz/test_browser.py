@@ -186,7 +186,7 @@ def test_the_legend_of_a_long_chart_stays_in_sight(browser: Page, tmp_path: Path
 def test_a_name_in_the_legend_is_shown_alone(browser: Page, two: Path) -> None:
     """A click on it fades the others."""
     both = browser.open(two).marks()
-    browser.click(1108, 92)
+    browser.click(*browser.symbol())
     browser.ask("new Promise(done => setTimeout(done, 200))")
 
     assert browser.marks() < both * 0.8
