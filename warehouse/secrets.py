@@ -1,4 +1,7 @@
-"""Secrets in command lines, variables and messages: their values are replaced before anything is written."""
+"""Secrets in command lines, variables and messages: their values are replaced before anything is written.
+
+This file is long because each program takes its secret in a way of its own.
+"""
 
 import dataclasses
 import functools
@@ -38,7 +41,7 @@ _PROGRAMS = (
     "hey -", "http -", "https -", "auth=", "auth ", "-pwd", "-pw", "rdesktop", "poetry", "mc alias", "mc config",
     "kubectl", "nmcli", "snyk", "ngrok", "proxy-user", "auth(", "login(", "gcloud", "rclone", "influx", "neo4j", "cypher-shell",
     "uv publish", "vercel", "netlify", "hatch", "gem push", "nuget", "passphrase", "iwconfig", "passwd", "useradd", "usermod",
-    "bw unlock", "lpass login", "kaggle", "ollama", "wg set", "expect -",
+    "bw unlock", "lpass login", "kaggle", "ollama", "wg set", "expect -", "--cred", "userpass", "user-pass", "authorization",
     "qpdf", "pdftotext", "_pw", "secrets set", "etcdctl", "vault", "xh", "oha", "pulumi", "-command",
 )  # fmt: skip
 _TAKE_TWO = ("openssl", "snmp", "ssh-keygen")
@@ -46,19 +49,20 @@ _SENTENCES = (
     "api key", "api-key", "access key", "secret key", "identified", "passw", "passphrase", "login", "-stdin", "sudo -s", "kinit",
     "cryptsetup", "secret", "token", "<<<",
 )  # fmt: skip
-_HEADER_NAMES = ("cookie", "x-", "api", "authorization")
+_HEADER_NAMES = ("cookie", "x-", "api", "authorization", 'auth"', "auth'", "auth\\")
 _HINTS = (
     "token", "secret", "credential", "key", "://", "bearer", "basic", "hf_", "sk-", "gh", "glpat", "xox", "aiza", "akia", "asia",
     "eyj", "npm_", "pypi-", "dckr_", "k_live", "nvapi", "sg.", "sess", "sig", "_pass", "-pass", "pass=", "code=", "dsn",
     "storepass", "keypass",
     "pwd", "jwt", "psk", "requirepass", "masterauth", "smbpass", "dbpass", "sonar", "webhooks",
-    "x-auth", "cookie", "sid=", "hmac", "otp", "_pat", "_auth", "signature", "authorization", *_SENTENCES, *_PROGRAMS, *_TAKE_TWO,
+    "-auth", "auth\"", "auth'", "auth\\", "passcode", "pass_phrase", "pswd", "pass\"", "pass'", "pass\\", "jdbc:oracle",
+    "cookie", "sid=", "hmac", "otp", "_pat", "_auth", "signature", "authorization", *_SENTENCES, *_PROGRAMS, *_TAKE_TWO,
 )  # fmt: skip
 _SECRET = (
     r"(?i)-*(?:.*[-_.])?"
     r"(?:(?:auth)?token|pypi[-_]token[-_]\w+|secret|secret[-_]string|secret[-_]key[-_]base|otp|(?:gh|github|gitlab|azure|ado)[-_]pat|jwt|psk|oauth[-_]signature|sonar[-_.]login|requirepass|masterauth|(?:pg|my|db|root|user|admin|ssh)?passw(?:or)?d|(?:db|database|user|admin|root|sudo|become|proxy|mysql|pg|"
-    r"postgres|redis|mongo|amqp|smtp|mail|s?ftp|ssh|ldap|login|registry|keystore|store|service|svc|api|app|smb)[-_]?(?:pass|pwd)|"
-    r"(?:store|key)pass|passphrase|(?:set-)?cookies?|(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
+    r"postgres|redis|mongo|amqp|smtp|mail|s?ftp|ssh|ldap|login|registry|keystore|store|service|svc|api|app|smb|vault|my)[-_]?(?:pass|pwd|pw)|"
+    r"(?:store|key)pass|pass[-_]?(?:phrase|code)|pswd|(?:set-)?cookies?|(?:php|j)?sess(?:ion)?id|credentials?|sshpass|"
     r"(?:redis(?:cli)?|npm|docker|registry)[-_]auth|app[-_]key|shared[-_]?access[-_]?signature|"
     r"account[-_.]key\.[\w.-]+|(?:api|access|private|secret|account|master|kaggle|signing|auth|encryption|fernet|hmac|sse-c(?:ustomer)?|client|license|subscription|storage|wandb|"
     r"openai|anthropic|azure|aws|gcp|hf|github|gitlab)[-_.]?key)"
@@ -76,7 +80,7 @@ _LINE = rf"(?m)^([ \t]*(?:- )?([A-Za-z_][\w.-]*):[ \t]+){_NO_TYPE}(\S+)[ \t]*$" 
 # Stands before the name of what is set, without "=".
 _SETTING = (
     r"(?:\bsetenv|(?i:\bsetx)|\bset\s+-\w*x\w*|(?i:\b(?:config|configure)\s+(?:--)?set)|\bgit config(?:\s+--\w+)*|"
-    r"\bremote modify(?:\s+--\w+)*\s+\S+|\bconfig create\s[^|;&\n]*)\s+(?:\S*[:/])?$"
+    r"\bremote modify(?:\s+--\w+)*\s+\S+(?:\s+--\w+)*|\bconfig create\s[^|;&\n]*)\s+(?:\S*[:/])?$"
 )
 # A word after these is a secret if it is one of no language: base64, or with a digit, or long.
 _HEADER = (
@@ -108,8 +112,16 @@ _IN_CALL = r"(?i)\bset\w*\(\s*(['\"])([a-z]\w*)\1,\s*(['\"])((?:(?!\3)[^\\\n])+)
 _QUOTED_HEADER = rf"(['\"])([A-Za-z][\w-]*):\s*{_NO_TYPE}([^\s'\"\\]+)(?=\1)"
 _ELEMENT = r"(<)([A-Za-z][\w.-]*)>([^<>\s]+)(?=</\2>)"
 _ATTRIBUTES = r"\b(key|name)=['\"]([\w.-]+)['\"]\s+value=['\"]([^'\"\n]+)"
+# The word "pass" directly after a user; the password in an address of Oracle's.
+_IS = r"\\?['\"]?(?:\s*[=:]\s*|\s+)\\?['\"]?"
+_AFTER_A_USER = (
+    rf"(?i)((?<![\w-])-{{0,2}}user(?:[-_]?name)?{_IS}[^\s'\"=:,;&\\]+\\?['\"]?(?:\s*[,;&]\s*|\s+)\\?['\"]?-{{0,2}}pass{_IS})"
+    r"([^\s'\",|;&\\]+)"
+)
+_OF_ORACLE = r"(?i)(jdbc:oracle:\w+:[\w$#]+/)([^\s@'\"/]+)(?=@)"
 _HEADERS = (
     r"(?i)(\bcookies['\"]?\s*[=:]\s*)(\{[^{}\n]*\})",  # of a call in Python, or of JSON
+    r"(?i)(\\*[\"']auth\\*[\"']\s*:\s*\\*[\"'])(?=[^\s'\"]*\d)([A-Za-z0-9+/]{12,}={0,2})(?=\\*[\"'])",  # of Docker
     r"(?i)(\bauthorization:[^'\"\n]{0,500}?\bsignature=)(\w+)",
     r"(?i)(\bauthorization:\s*digest\b[^'\n]{0,500}?\bresponse=\\?[\"']?)(\w+)",
     r"(?i)\b((?:set-)?cookie:\s*)([^'\"\n\\]*[^'\"\n\\\s])",
@@ -178,7 +190,9 @@ _AFTER_A_PROGRAM = (
     _after(r"curl", r"-[A-Za-z]*[uU]\s*['\"]?[^\s:'\"/]+:"),
     _after(r"(?i:curl|wget|https?)", r"(?:-u|--user|--proxy-user|-U)[\s=]*['\"]?[^\s:'\"/]+:"),
     _after(r"ab|hey|https?|xhs?|oha", r"(?:-A|-a|--auth)[\s=]*['\"]?[^\s:'\"/]+:"),
-    r"((?<![\w-])--(?:basic-|proxy-)?auth[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
+    r"((?:(?<![\w-])--(?:(?:basic-|proxy-|http-)?auth|creds?|user-?pass)[\s=]|\b(?:BASIC|HTTP)_AUTH=)\s*['\"]?[^\s:'\"/]+:)"
+    r"([^\s'\"|;&]+)",
+    r"((?<![\w-])--authorization[\s=]+['\"]?)(?=[^\s'\"]*\d)([^\s'\"|;&]{8,})",
     r"((?<![\w-])--proxy-user[\s=]\s*['\"]?[^\s:'\"/]+:)([^\s'\"|;&]+)",
     r"(--auth-type[\s=](?:bearer|jwt)\s+(?:-a|--auth)[\s=]+['\"]?)([^\s'\"|;&]+)",
     r"(\b(?:auth=|HTTP(?:Basic|Digest)Auth)\(\s*['\"][^'\"\n]*['\"],\s*['\"])([^'\"\n]+)",
@@ -217,7 +231,8 @@ _SEVERAL = (  # programs that take two secrets
     _after(r"snmp\w+", rf"-[AX]{_QUOTE}|-c\s+(?!public\b)['\"]?", _OTHER),
 )
 _BY_HINTS = (
-    (_HEADER_NAMES, _HEADERS), (_SENTENCES, _SPOKEN), (_PROGRAMS, _AFTER_A_PROGRAM), (_TAKE_TWO, _SEVERAL * 2),
+    (_HEADER_NAMES, _HEADERS), (("pass",), (_AFTER_A_USER,)), (("jdbc:oracle",), (_OF_ORACLE,)), (_SENTENCES, _SPOKEN),
+    (_PROGRAMS, _AFTER_A_PROGRAM), (_TAKE_TWO, _SEVERAL * 2),
 )  # fmt: skip
 _SWITCH = r"['\"]?(?:true|false|yes|no|on|off|none|null)['\"]?"
 # Forms that services give out: Hugging Face, OpenAI, GitHub, GitLab, Slack, Google, AWS, npm, PyPI, Docker, Stripe, SendGrid and

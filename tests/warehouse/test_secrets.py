@@ -220,6 +220,9 @@ def test_what_looks_like_a_secret_is_replaced(text: str, expected: str) -> None:
         "Expected token 'foo1' but got 'bar2'; Unexpected token <; token_type_ids: 0, attention_mask: 1; special_token => x1",
         "wg set wg0 private-key /etc/wg0.key; expect -c 'send \"exit\\r\"'; ollama run llama3; kaggle datasets list",
         "invalid token 'foo1' at column 3; unknown token type_ids2; code=E1; dsn: none; --key name1 --pass fuse1",
+        "sudo --user me opt --pass fuse1 x; docker run --user 1000 img --pass inline1; user=me key=name1 pass-rate=high1",
+        "passcodes; --creds file1.json; user: me, passed: yes1; http_auth=basic1; --authorization basic; {'auth': 'none'}",
+        "dvc remote modify r --local url s3://b1; jdbc:oracle:thin:@h1:1521:x; X-Author: me1; a_pwm=5; my_pwd_dir1",
         "X-Request-Id: abc12346 'Content-Type: text1' \"Accept: a1\" 'X-RateLimit: 5' Host: h1",
     ],
 )
