@@ -136,6 +136,16 @@ class MissingExtra(BenchError):
         )
 
 
+def text_of(error: BaseException) -> str:
+    """The text of an exception, even of one whose class fails when it is asked for it."""
+    from traceback import TracebackException
+
+    return str(TracebackException(type(error), error, None)).strip()
+
+
 def described(error: BaseException) -> str:
-    """An exception in a line."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """An exception as Python ends a traceback; those of bench are sentences without their class, or mean their cause."""
+    kind, text = type(error), text_of(error)
+    if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return text or (described(error.__cause__) if error.__cause__ else kind.__name__)
+    return f"{kind.__name__}: {text}" if text else kind.__name__

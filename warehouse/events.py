@@ -234,6 +234,10 @@ class Timing(Event):
     throttled: Annotated[
         int | None, Column("What slowed the GPU meanwhile, as the bits of NVML's reasons; 0 nothing, NULL unknown.")
     ] = None
+    began_ns: Annotated[int | None, Column("When a span of a trace began, on the clock of the trace.", unit="ns")] = (
+        None
+    )
+    lane: Annotated[str | None, Column("Thread, or GPU, that a span of a trace ran on.")] = None
     source_id: SourceId = None
     line: Line = None
 

@@ -19,7 +19,7 @@ windows are reserved when the file is made and frames are written by system call
 A string definition (kind STRING) has the payload u32 id, UTF-8 bytes. Any other kind is the index of a layout in the header;
 its payload is a mask of the nullable fields present (u32; u64 where a layout has more than 32 of them), then the present fields
 in the layout's order: integers i64 (u16 where it says so), instants i64 (ns), floats f64, booleans u8, strings u32 ids, lists a
-u32 count and their items. Integers and floats that a layout calls optional always have their place; where there is none it
+u32 count and their items. Integers and floats that a layout calls optional may have their place where there is none; then it
 holds ABSENT. The trailer equals the length; a record longer than a page has the CRC-32 of the rest there. It tells whether a
 record in a window is whole; the values in a window of a process that was killed have no other check. Zeros where its last
 records were, which no trailer tells, stand before FILL.
@@ -183,25 +183,26 @@ def layouts() -> list[Layout]:
 
 LAYOUTS = layouts()
 
-# The bulk of a server's events are scheduler steps: with chunks of 16 bits they take half the bytes, and with a place for
-# every field that a server may know nobody needs to look which are there.
+# The bulk of a server's events are scheduler steps. Their layout has what `Run.schedule_chunk` takes: chunks of 16 bits take half
+# the bytes, and with a place for every number nobody needs to look which are there. Those that few servers give come last, and
+# are there together or not at all.
 NARROW_CHUNK = len(LAYOUTS)
-_SERVERS = ("batch_id", "schedule_ms", "model_run_ms", "step_ms", "waiting", "running", "prefill", "decode", "token_budget",
-            "kv_cache_usage")  # fmt: skip
 
 
-def _narrow(name: str, code: str, nullable: bool) -> tuple[str, str, bool]:
-    if name in _SERVERS:
-        return name, code.upper(), False
-    return name, "*H" if name == "chunk_sizes" else code, nullable
-
-
-LAYOUTS.append(
-    dataclasses.replace(
-        LAYOUTS[KIND_OF_EVENT[ScheduleChunk]],
-        fields=tuple(_narrow(*field) for field in LAYOUTS[KIND_OF_EVENT[ScheduleChunk]].fields),
+def _narrow_chunk(whole: Layout) -> Layout:
+    codes = {name: code for name, code, _ in whole.fields}
+    usual = ("schedule_ms", "model_run_ms", "waiting", "running")
+    rare = ("batch_id", "step_ms", "prefill", "decode", "token_budget", "kv_cache_usage")
+    fields = (
+        ("chunk_sizes", "*H", False),
+        *((name, codes[name].upper(), False) for name in usual),
+        *((name, codes[name], False) for name in ("recorded_at", "line")),
+        *((name, codes[name].upper(), True) for name in rare),
     )
-)
+    return dataclasses.replace(whole, fields=fields)
+
+
+LAYOUTS.append(_narrow_chunk(LAYOUTS[KIND_OF_EVENT[ScheduleChunk]]))
 
 
 class _Row:

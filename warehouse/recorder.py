@@ -9,7 +9,9 @@
 Every event is safe from SIGKILL when its call returns. When the run ends its events become Parquet in the store;
 `bench ingest` does the same for a process that died.
 
-This file is long because the fast paths repeat what the general path does, with as few instructions as possible.
+This file is long because the fast paths repeat what the general path does, with as few instructions as possible. For the same
+reason what a hot loop calls has no keyword-only parameters: Python looks up the default of each in a dictionary, which made a
+timing an eighth longer. Give them by name all the same.
 """
 
 import atexit
@@ -306,7 +308,6 @@ class Run:
     def schedule_chunk(
         self,
         chunk_sizes: Sequence[int],
-        *,
         schedule_ms: float | None = ABSENT_FLOAT,
         model_run_ms: float | None = ABSENT_FLOAT,
         batch_id: int | None = ABSENT_INT,
@@ -335,12 +336,21 @@ class Run:
         """
         now = _now()
         line = next(self._lines)
+        none = ABSENT_INT
         try:
-            pack_sizes, pack, head, length = _chunk_packers.get(len(chunk_sizes)) or _chunk_packer(len(chunk_sizes))
-            self._journal.write(pack(
-                head, pack_sizes(*chunk_sizes), batch_id, schedule_ms, model_run_ms, step_ms, waiting, running, prefill, decode,
-                token_budget, kv_cache_usage, now, line, length,
-            ))  # fmt: skip
+            write = self._journal.write  # not called as an attribute, which Python 3.11 would look up as a method first
+            if (batch_id is none and prefill is none and decode is none and token_budget is none
+                    and step_ms is ABSENT_FLOAT and kv_cache_usage is ABSENT_FLOAT):  # fmt: skip
+                pack_sizes, pack, head, length = _chunk_packers[len(chunk_sizes)]
+                write(pack(
+                    head, pack_sizes(*chunk_sizes), schedule_ms, model_run_ms, waiting, running, now, line, length,
+                ))  # fmt: skip
+            else:
+                pack_sizes, pack, head, length = _whole_chunk_packers[len(chunk_sizes)]
+                write(pack(
+                    head, pack_sizes(*chunk_sizes), schedule_ms, model_run_ms, waiting, running, now, line,
+                    batch_id, step_ms, prefill, decode, token_budget, kv_cache_usage, length,
+                ))  # fmt: skip
             return
         except REFUSALS as error:  # a value does not fit, or the window is full: the slow path knows what to do
             if not is_own(error):
@@ -457,7 +467,7 @@ class Case:
     def __repr__(self) -> str:
         return f"<case {self.case_id} of run {self._run.run_id}>"
 
-    def time(self, metric: str = "latency", *, loops: int = 1, phase: str = "steady") -> "_Span":
+    def time(self, metric: str = "latency", loops: int = 1, phase: str = "steady") -> "_Span":
         """Time a `with` block as one sample of `loops` calls. A block that raises is not recorded.
 
         If none of a case's blocks ends well, the case has failed, unless it is given an outcome.
@@ -467,7 +477,6 @@ class Case:
     def timing(
         self,
         duration_ns: int,
-        *,
         metric: str = "latency",
         phase: str = "steady",
         loops: int = 1,
@@ -493,18 +502,19 @@ class Case:
         if sample is None:
             sample = next(self._samples)
         last = self._last
-        if metric is last[0] and phase is last[1] and loops == last[2] and details is None:
+        last_metric, last_phase, last_loops, write, head = last
+        if metric is last_metric and phase is last_phase and loops == last_loops and details is None:
             try:
-                record = _PLAIN(last[4], duration_ns, sample, now, _PLAIN_BYTES)
+                record = _PLAIN(head, duration_ns, sample, now, _PLAIN_BYTES)
                 if self._last is last:  # else a window was emptied while these were converted
-                    last[3](record)
+                    write(record)
                     return
             except REFUSALS as error:  # a value does not fit, or the window is full: the slow path knows what to do
                 if not is_own(error):
                     raise
         self._timing(metric, phase, duration_ns, loops, sample, now, details)
 
-    def timings(self, durations_ns: Mapping[str, int], *, phase: str = "steady", sample: int | None = None) -> None:
+    def timings(self, durations_ns: Mapping[str, int], phase: str = "steady", sample: int | None = None) -> None:
         """Record timings of several metrics, by name, that belong to one sample, such as a step and its phases.
 
         Raises:
@@ -588,7 +598,6 @@ class Case:
         self,
         name: str,
         value: float | None,
-        *,
         unit: str | None = None,
         better: str | None = None,
         statistic: str | None = None,
@@ -674,10 +683,10 @@ class _Span:
         duration = _clock() - self._start
         case = self._case
         if kind is None:
-            case.timing(duration, metric=self._metric, phase=self._phase, loops=self._loops)
+            case.timing(duration, self._metric, self._phase, self._loops)
             case._run._timed.add(case.case_id)
-        elif issubclass(kind, Exception) and not case._has_samples:
-            case._run._raised[case.case_id] = f"{kind.__name__}: {error}" if str(error) else kind.__name__
+        elif isinstance(error, Exception) and not case._has_samples:
+            case._run._raised[case.case_id] = described(error)
 
 
 def _bits(kind: int) -> dict[str, int]:
@@ -688,25 +697,34 @@ def _bits(kind: int) -> dict[str, int]:
 _TIMING_KIND = KIND_OF_EVENT[events.Timing]
 _PLAIN_MASK = _bits(_TIMING_KIND)["sample"] | _bits(_TIMING_KIND)["recorded_at"]
 
-# For scheduler steps by their number of chunks: packer of the chunks, packer of the row, what it begins with, its length. A call
-# with a list of arguments among others costs more than two calls.
-_ChunkPackers = tuple[Callable[..., bytes], Callable[..., bytes], bytes, int]
-_CHUNK_MASK = sum(bit for name, bit in _bits(NARROW_CHUNK).items() if name in ("chunk_sizes", "recorded_at", "line"))
+# Packer of a step's chunks, packer of its row, what the row begins with, its length. A call with a list of arguments among others
+# costs more than two calls.
+_ChunkPacker = tuple[Callable[..., bytes], Callable[..., bytes], bytes, int]
 _CHUNK_HEAD = struct.Struct("<IBII")  # length, kind, mask, number of chunks
-_chunk_packers: dict[int, _ChunkPackers] = {}
 
 
-def _chunk_packer(count: int) -> _ChunkPackers:
-    layout = LAYOUTS[NARROW_CHUNK].format(_CHUNK_MASK, (count,))
-    sizes = struct.Struct(f"<{count}H")
-    behind = layout.removeprefix(f"{_CHUNK_HEAD.format}{count}H")
-    packer = struct.Struct(f"<{_CHUNK_HEAD.size}s{sizes.size}s{behind}I")
-    if packer.size > WINDOW_PAGE:
-        raise ValueError("the record needs a checksum")  # which the slow path adds
-    made = sizes.pack, packer.pack, _CHUNK_HEAD.pack(packer.size, NARROW_CHUNK, _CHUNK_MASK, count), packer.size
-    if len(_chunk_packers) < 10_000:
-        _chunk_packers[count] = made
-    return made
+class _ChunkPackers(dict[int, _ChunkPacker]):
+    """Packers of scheduler steps by their number of chunks, made at the first step that has so many."""
+
+    def __init__(self, mask: int) -> None:
+        super().__init__()
+        self._mask = mask
+
+    def __missing__(self, count: int) -> _ChunkPacker:
+        layout = LAYOUTS[NARROW_CHUNK].format(self._mask, (count,))
+        sizes = struct.Struct(f"<{count}H")
+        behind = layout.removeprefix(f"{_CHUNK_HEAD.format}{count}H")
+        packer = struct.Struct(f"<{_CHUNK_HEAD.size}s{sizes.size}s{behind}I")
+        if packer.size > WINDOW_PAGE:
+            raise ValueError("the record needs a checksum")  # which the slow path adds
+        made = sizes.pack, packer.pack, _CHUNK_HEAD.pack(packer.size, NARROW_CHUNK, self._mask, count), packer.size
+        if len(self) < 10_000:
+            self[count] = made
+        return made
+
+
+_chunk_packers = _ChunkPackers(0)
+_whole_chunk_packers = _ChunkPackers(sum(_bits(NARROW_CHUNK).values()))
 
 
 _METRIC_KIND = KIND_OF_EVENT[events.Metric]

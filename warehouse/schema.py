@@ -1,5 +1,6 @@
 """The DuckDB and Arrow schemas that follow from the event declarations."""
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -86,5 +87,10 @@ def encodings(wanted: "pa.Schema") -> "dict[str, Any]":
 
     numbers = [f.name for f in wanted if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
     lists = [f"{f.name}.list.element" for f in wanted if pa.types.is_list(f.type)]
-    texts = [f.name for f in wanted if pa.types.is_string(f.type)]
+    texts = [f.name for f in wanted if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)]
     return {"use_dictionary": texts + lists, "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED")}
+
+
+def as_read(wanted: "pa.Schema") -> dict[str, bytes]:
+    """The metadata by which Arrow reads a file as this schema, however its rows were when they were written."""
+    return {"ARROW:schema": base64.b64encode(wanted.serialize().to_pybytes())}

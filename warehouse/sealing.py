@@ -3,9 +3,13 @@
 A run that is left open is sealed while the interpreter ends. No module may be imported then that registers something to be
 done at the end, or starts a thread. pandas is one, and `pa.array`, `pa.scalar` and `pa.repeat` of a Python value import it
 where it is installed. So arrays are made here of their buffers, by `arrow_numbers` and `arrow_texts`.
+
+A journal has each text once, and so has a dictionary of Arrow. Texts stay numbers all the way: Arrow's writer would otherwise
+hash and compare the text of each row, which took a third of the time.
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,8 +24,11 @@ from .journals.reader import Contents, DecodedRows, FieldValues, is_absent
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 ROWS_TOGETHER = 100_000  # in a row group
+DICTIONARY_BYTES = 1 << 20  # Arrow's own limit
+NO_TEXT = -1  # instead of a text's place
 FEWEST_ALIKE = 64  # rows in a stretch, in the mean, that is no longer worth a copy
 
 Publish = Callable[[Path, Path, str], Path]  # `log.publish`
@@ -47,43 +54,66 @@ def seal_journal(contents: Contents, events: Path, stem: str, publish: Publish) 
             for table in dict.fromkeys(rows.layout.table for rows in part):
                 if table not in files:
                     layouts = [layout for layout in contents.layouts if layout.table == table]
-                    files[table] = stack.enter_context(_TableFile(events / table, stem, layouts[0], contents.header))
-                files[table].add([rows for rows in part if rows.layout.table == table], texts)
+                    files[table] = stack.enter_context(
+                        _TableFile(events / table, stem, layouts[0], contents.header, texts)
+                    )
+                files[table].add([rows for rows in part if rows.layout.table == table])
         for file in files.values():
             file.finish(publish)
 
 
 class _Texts:
-    """The strings of a journal by their numbers, as Arrow has them."""
+    """The strings of a journal: each text has a place, which it keeps when others come."""
 
     def __init__(self, strings: Mapping[int, str]) -> None:
+        import numpy as np
+
         self._strings = strings
-        self._count = -1
+        self._texts: list[str] = []  # by place
+        self._place_of: dict[str, int] = {}
+        self._count = 0  # of the strings that have a place
+        self._places = np.zeros(0, np.int32)  # by the number of the string
         self.update()
 
     def update(self) -> None:
         """Take in what was defined since."""
         import numpy as np
 
-        if len(self._strings) != self._count:
-            self._count = len(self._strings)
-            self._places = np.full(max(self._strings, default=0) + 1, -1)
-            self._places[list(self._strings)] = np.arange(self._count)
-            self._values = arrow_texts(self._strings.values())
+        new = dict(itertools.islice(self._strings.items(), self._count, None))
+        if new:
+            self._count += len(new)
+            places = np.full(max(len(self._places), max(new) + 1), NO_TEXT, np.int32)
+            places[: len(self._places)] = self._places
+            places[list(new)] = [self._place_of.setdefault(text, len(self._place_of)) for text in new.values()]
+            self._places, self._texts = places, list(self._place_of)
 
-    def take(self, numbers: "np.ndarray[Any, Any]") -> "pa.Array":
-        """The strings of these numbers."""
+    def places(self, numbers: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+        """The places of these strings."""
+        return self._places.take(numbers)
+
+    def at(self, places: "np.ndarray[Any, Any]") -> "pa.Array":
+        """The texts at these places."""
+        return arrow_texts([self._texts[place] for place in places.tolist()])
+
+    def encode(self, places: "np.ndarray[Any, Any]") -> "pa.DictionaryArray":
+        """The texts at these places, NULL where there is none; the dictionary has only those that occur."""
+        import numpy as np
         import pyarrow as pa
 
-        if len(numbers) and numbers.min() == numbers.max():
-            return pa.repeat(self._values[self._places[numbers[0]]], len(numbers))
-        return self._values.take(arrow_numbers(self._places[numbers]))
+        absent = places == NO_TEXT
+        if places.min() == places.max():  # as in most columns
+            codes, used = np.zeros(len(places), np.int32), places[:1][~absent[:1]]
+        else:
+            occurs = np.bincount(places + 1, minlength=len(self._texts) + 1)[1:] > 0
+            codes, used = (occurs.cumsum(dtype=np.int32) - 1).take(places, mode="wrap"), np.flatnonzero(occurs)
+        indices = arrow_numbers(codes, absent if absent.any() else None)
+        return pa.DictionaryArray.from_arrays(indices, self.at(used), safe=False)
 
 
 class _TableFile:
     """One table's file on its way into the log."""
 
-    def __init__(self, folder: Path, stem: str, layout: Layout, header: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, stem: str, layout: Layout, header: Mapping[str, Any], texts: _Texts) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -95,7 +125,12 @@ class _TableFile:
         about = {**schema.metadata(event), "bench.version": str(layout.version)}
         self._schema = wanted.with_metadata(about)
         constants = ("run_id", "writer") if event is ScheduleChunk else ("run_id",)
-        self._constants = {name: arrow_texts([header[name]])[0] for name in constants}
+        self._constants = {name: arrow_texts([header[name]]) for name in constants}
+        self._texts = texts
+        own = [field for field in wanted if field.name not in self._constants]
+        places = pa.int32()  # of texts
+        self._rows = pa.schema([field.with_type(places) if pa.types.is_string(field.type) else field for field in own])
+        self._nulls: dict[pa.DataType, pa.Array] = {}
         self._folder, self._stem = folder, stem
         self._temporary = folder / f".{stem}.tmp"
         there = folder.glob(f"{stem}-*.parquet")
@@ -111,11 +146,11 @@ class _TableFile:
             self._writer.close()
         self._temporary.unlink(missing_ok=True)
 
-    def add(self, shapes: Sequence[DecodedRows], texts: _Texts) -> None:
+    def add(self, shapes: Sequence[DecodedRows]) -> None:
         """Add the rows of a part, in the order written."""
         import pyarrow as pa
 
-        table = pa.Table.from_batches([self._batch(rows, texts) for rows in shapes], self._schema)
+        table = pa.Table.from_batches([self._batch(rows) for rows in shapes], self._rows)
         if len(shapes) > 1:
             table = _in_order(table, [rows.places for rows in shapes])
         if self._known:
@@ -136,31 +171,78 @@ class _TableFile:
 
     def _write(self) -> None:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         rows = pa.concat_tables(self._pending) if self._pending else None
         self._pending = []
         if rows is None or not rows.num_rows:
             return
-        if self._writer is None:
-            make_folder(self._folder)
-            self._writer = pq.ParquetWriter(
-                self._temporary, self._schema, compression="zstd", compression_level=1, **schema.encodings(self._schema)
-            )
-        self._writer.write_table(rows, schema.ROWS_IN_GROUP)
+        for begin in range(0, rows.num_rows, schema.ROWS_IN_GROUP):
+            columns = self._columns(rows.slice(begin, schema.ROWS_IN_GROUP))
+            if self._writer is None:
+                self._writer = self._open(columns)
+            wanted = self._writer.schema
+            together = zip(columns, wanted.types, strict=True)
+            columns = [each if each.type == kind else each.dictionary_decode() for each, kind in together]
+            self._writer.write_table(pa.table(columns, wanted), schema.ROWS_IN_GROUP)
 
-    def _batch(self, rows: DecodedRows, texts: _Texts) -> "pa.RecordBatch":
+    def _open(self, columns: "Sequence[pa.Array | pa.ChunkedArray]") -> "pq.ParquetWriter":
+        """The writer of the file. As Arrow's own, a dictionary that is large is none: here that of the first rows decides."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        make_folder(self._folder)
+        coded = [
+            field.with_type(column.type)
+            if pa.types.is_dictionary(column.type) and column.dictionary.nbytes < DICTIONARY_BYTES
+            else field
+            for field, column in zip(self._schema, columns, strict=True)
+        ]
+        wanted = pa.schema(coded, self._schema.metadata)
+        # Few batches take less time; only at the end of one it looks whether a dictionary that it made has become large.
+        batch = None if pa.string() in wanted.types else schema.ROWS_IN_GROUP
+        writer = pq.ParquetWriter(
+            self._temporary, wanted, compression="zstd", compression_level=1, write_batch_size=batch, **schema.encodings(wanted)
+        )  # fmt: skip
+        writer.add_key_value_metadata(schema.as_read(self._schema))
+        return writer
+
+    def _columns(self, rows: "pa.Table") -> "list[pa.Array | pa.ChunkedArray]":
+        """The columns of the file, of rows whose texts are places: texts in dictionaries."""
+        import numpy as np
         import pyarrow as pa
 
-        arrays = []
+        columns: list[pa.Array | pa.ChunkedArray] = []
         for field in self._schema:
             if field.name in self._constants:
-                arrays.append(pa.repeat(self._constants[field.name], len(rows.places)))
-            elif field.name in rows.columns:
-                arrays.append(_array(rows.columns[field.name], field.type, texts))
+                codes = arrow_numbers(np.zeros(rows.num_rows, np.int32))
+                columns.append(pa.DictionaryArray.from_arrays(codes, self._constants[field.name], safe=False))
+            elif pa.types.is_string(field.type):
+                places = [_numbers(chunk, np.int32) for chunk in rows.column(field.name).chunks]
+                columns.append(self._texts.encode(np.concatenate(places)))
             else:
-                arrays.append(pa.nulls(len(rows.places), field.type))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+                columns.append(rows.column(field.name))
+        return columns
+
+    def _batch(self, rows: DecodedRows) -> "pa.RecordBatch":
+        import pyarrow as pa
+
+        arrays = [
+            _array(rows.columns[field.name], field.type, self._texts)
+            if field.name in rows.columns
+            else self._null(field.type, len(rows.places))
+            for field in self._rows
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._rows)
+
+    def _null(self, kind: "pa.DataType", count: int) -> "pa.Array":
+        """A column that no row has: a part of one that is made once, because most columns are so."""
+        import numpy as np
+        import pyarrow as pa
+
+        if kind not in self._nulls or len(self._nulls[kind]) < count:
+            is_place = kind == pa.int32()
+            self._nulls[kind] = arrow_numbers(np.full(count, NO_TEXT, np.int32)) if is_place else pa.nulls(count, kind)
+        return self._nulls[kind].slice(0, count)
 
 
 def _in_order(table: "pa.Table", places: "Sequence[np.ndarray[Any, Any]]") -> "pa.Table":
@@ -184,10 +266,10 @@ def _array(column: FieldValues, kind: "pa.DataType", texts: _Texts) -> "pa.Array
     values, code = column.values, column.code
     if column.counts is not None:
         ends = np.concatenate([[0], column.counts.cumsum()]).astype(np.int32)
-        inner = texts.take(values) if code == "*I" else arrow_numbers(values.astype(np.int64))
+        inner = texts.at(texts.places(values)) if code == "*I" else arrow_numbers(values.astype(np.int64))
         return pa.ListArray.from_arrays(arrow_numbers(ends), inner)
     if code == "I":
-        return texts.take(values)
+        return arrow_numbers(texts.places(values))
     if code == "?":
         bits = pa.py_buffer(np.packbits(values, bitorder="little"))
         return pa.Array.from_buffers(kind, len(values), [None, bits])
@@ -204,6 +286,13 @@ def arrow_numbers(values: "np.ndarray[Any, Any]", absent: "np.ndarray[Any, Any] 
     valid = None if absent is None else pa.py_buffer(np.packbits(~absent, bitorder="little"))
     buffers = [valid, pa.py_buffer(np.ascontiguousarray(values))]
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def _numbers(array: "pa.Array", kind: "type[np.generic]") -> "np.ndarray[Any, Any]":
+    """The numbers of an Arrow array that has no NULL, not copied."""
+    import numpy as np
+
+    return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 
 def arrow_texts(texts: Iterable[str]) -> "pa.Array":

@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -235,22 +235,30 @@ def empty() -> bytes:
 
 
 @contextlib.contextmanager
-def ready_ahead(store: Store) -> Iterator[None]:
-    """A context before a load that imports its libraries meanwhile, and makes the empty warehouse if there is none."""
+def meanwhile(work: Callable[[], object]) -> Iterator[None]:
+    """A context with a thread that gets ready what is needed after it; whoever needs that meets an error of the thread again.
 
-    def make_ready() -> None:
-        with contextlib.suppress(Exception):  # who needs it meets the error again
-            for library in ("duckdb", "pyarrow.parquet"):
-                importlib.import_module(library)
-            if not store.database.exists():
-                empty()
+    DuckDB works without Python's lock, so the thread takes another processor.
+    """
 
-    thread = threading.Thread(target=make_ready, name="ready-ahead")
+    def get_ready() -> None:
+        with contextlib.suppress(Exception):
+            work()
+
+    thread = threading.Thread(target=get_ready, name="meanwhile")
     thread.start()
     try:
         yield
     finally:
         thread.join()
+
+
+def make_ready(store: Store) -> None:
+    """Import the libraries of a load, and make the empty warehouse if there is none."""
+    for library in ("duckdb", "pyarrow.parquet"):
+        importlib.import_module(library)
+    if not store.database.exists():
+        empty()
 
 
 _making = threading.Lock()

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ class ProcessEnded:
     exitcode: int | None
     result: Any = None  # of what it called, as JSON has it
     points: tuple[tuple[int, str], ...] = ()  # where it might have died, with another state of the files at each
+    seconds: float = 0.0  # that the call took
+    output: str = ""  # what it wrote to stdout and stderr
 
 
 def run(
@@ -47,16 +50,15 @@ def run(
         arguments: Its arguments.
         folder: The folder whose files count, and which the process works in.
         kill_at: Number of the point at which it dies; None lets it live.
-        kill_after_s: When it dies, wherever it is then, if it has not ended before; None lets it live.
+        kill_after_s: When it dies, wherever it is then, if the call has not ended before; None lets it live.
     """
-    report = folder.with_suffix(".json")
+    report, output = folder.with_suffix(".json"), folder.with_suffix(".txt")
     report.unlink(missing_ok=True)
-    process = _forked.Process(target=_run, args=(folder, report, function, arguments, kill_at))
+    process = _forked.Process(target=_run, args=(folder, report, output, function, arguments, kill_at, kill_after_s))
     process.start()
-    process.join(kill_after_s)
-    process.kill()
     process.join()
-    return ProcessEnded(process.exitcode, **(json.loads(report.read_text()) if report.exists() else {}))
+    told = json.loads(report.read_text()) if report.exists() else {}
+    return ProcessEnded(process.exitcode, **told, output=output.read_text())
 
 
 def command(*words: str) -> int:
@@ -72,22 +74,32 @@ def command(*words: str) -> int:
 
 
 def _run(
-    folder: Path, report: Path, function: Callable[..., Any], arguments: Sequence[Any], kill_at: int | None
+    folder: Path,
+    report: Path,
+    output: Path,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    kill_at: int | None,
+    kill_after_s: float | None,
 ) -> None:
     from bench.warehouse import snapshot
     from bench.warehouse.remote import inventory
 
     os.chdir(folder)
     inventory.AT_ONCE = 1  # changes come in the same order each time
-    output = folder.with_suffix(".txt").open("w")
+    written = output.open("w")
     for descriptor in (1, 2):
-        os.dup2(output.fileno(), descriptor)
+        os.dup2(written.fileno(), descriptor)
     snapshot.empty()  # whether it is in the cache, or is put there now, is no change to the folder
     points = _Points(folder, kill_at)
     points.install()
+    if kill_after_s is not None:
+        signal.setitimer(signal.ITIMER_REAL, kill_after_s)  # nobody handles its signal, so that it ends the process
+    began = time.monotonic()
     result = function(*arguments)
+    seconds = time.monotonic() - began
     points.remove()
-    report.write_text(json.dumps({"result": result, "points": points.distinct}))
+    report.write_text(json.dumps({"result": result, "points": points.distinct, "seconds": seconds}))
 
 
 class _Points:

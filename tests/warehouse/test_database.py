@@ -614,3 +614,14 @@ def test_a_reader_plans_without_the_dear_passes_that_its_duckdb_has(
         ((left_out,),) = warehouse.rows("SELECT current_setting('disabled_optimizers')")
 
     assert set(filter(None, left_out.split(","))) == known.intersection(passes)
+
+
+def test_what_is_got_ready_meanwhile_is_there_after_it() -> None:
+    """A block and a thread beside it; whoever needs what the thread could not get meets the error again."""
+    got: list[str] = []
+    with snapshot.meanwhile(lambda: got.append("ready")):
+        pass
+    with snapshot.meanwhile(lambda: got.append(str(1 // 0))):
+        got.append("block")
+
+    assert got == ["ready", "block"]

@@ -17,10 +17,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bench.warehouse import environment
+from bench.warehouse import environment, schema
 from bench.warehouse import log as log_module
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import EVENTS, ArchivedRun, Event, Instant, RunRecord, ScheduleChunk, Source, Timing
+from bench.warehouse.events import EVENTS, ArchivedRun, Event, Instant, Metric, RunRecord, ScheduleChunk, Source, Timing
 from bench.warehouse.journal import HEADER, HEADER_COPY, pages
 from bench.warehouse.load import load
 from bench.warehouse.locks import STALE_S
@@ -165,6 +165,36 @@ def forged(store: Store, *changes: tuple[bytes, bytes]) -> Path:
     path = store.journals / "forged.journal"
     path.write_bytes(head.ljust(pages(len(head)), b"\0") + rest)
     return path
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["a", "a", "a"],
+        [None, "b", "a", None, "\udc80", "", "b"],
+        [None, None],
+        ["x" * 300, "y" * 300, "x" * 300],  # too long for the journal to remember: each has a number of its own
+        [f"{number % 1100} {'z' * 1000}" for number in range(1200)],
+    ],
+    ids=["alike", "some", "none", "long", "more than a dictionary holds"],
+)
+def test_texts_are_sealed_as_they_were_recorded(texts: list[str | None], store: Store) -> None:
+    """As texts, whose dictionaries are the writer's affair, with the meaning of their columns."""
+    with bench.run("a", store=store) as recorder:
+        case = recorder.case("c")
+        for number, text in enumerate(texts):
+            case.metric("m", number, text=text)
+    (file,) = (store.events / "metrics").iterdir()
+    table = pq.read_table(file)
+
+    wanted = [None if text is None else text.encode("utf-8", "backslashreplace").decode() for text in texts]
+    assert table["original_value"].to_pylist() == wanted
+    assert table["value"].to_pylist() == list(range(len(texts)))
+    declared = schema.arrow_schema(Metric)
+    assert table.schema.equals(declared.with_metadata(table.schema.metadata), check_metadata=True)
+    assert table.schema.metadata.items() >= declared.metadata.items()
+    column = pq.read_metadata(file).row_group(0).column(declared.get_field_index("original_value"))
+    assert column.statistics.null_count == texts.count(None)
 
 
 def test_what_only_a_newer_bench_knows_is_kept(store: Store) -> None:

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import gc
+import itertools
 import json
 import math
 import os
@@ -114,6 +115,17 @@ def test_a_step_knows_what_it_was_not_told(store: Store, repeats: int) -> None:
         store,
         "SELECT isnan(step_ms), model_run_ms, waiting, running, decode, batch_id FROM schedule_chunks ORDER BY line",
     ) == [*[(True, None, 0, -1, None, None)] * repeats, *[(None, None, None, None, 2, None)] * repeats]
+
+
+def test_a_step_takes_no_place_for_what_few_servers_know(store: Store) -> None:
+    """A third of a step of 16 chunks; one such number takes the places of all."""
+    with bench.run("config", store=store) as run:
+        sizes = [run._journal.size_bytes]
+        for given in ({}, {"decode": 2}):
+            run.schedule_chunk([1] * 16, schedule_ms=0.5, waiting=3, **given)
+            sizes.append(run._journal.size_bytes)
+
+    assert [after - before for before, after in itertools.pairwise(sizes)] == [97, 97 + 6 * 8]
 
 
 def test_a_run_that_raises_says_why(store: Store) -> None:

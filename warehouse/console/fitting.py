@@ -99,7 +99,8 @@ def _wrapped(note: str, room: int | None) -> str:
 def fit(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str], brief: str | None, room: int
 ) -> tuple[Table, list[str]]:
-    """The table without the spare columns that have no room, its last column shortened if that is `brief`.
+    """The table without the spare columns that have no room, its last column shortened if that is `brief`; where it is
+    too wide, without columns that are empty in all rows.
 
     Returns:
         The table, and what is missing from it: names of columns, `the end of …` for one that was shortened.
@@ -114,6 +115,9 @@ def fit(
     def over() -> int:
         return sum(widths[columns.index(name)] + GAP for name in kept) - GAP - room
 
+    if over() > 0:  # what holds nothing takes no room from the rest, and is not missed
+        kept = [name for i, name in enumerate(columns) if any(row[i] for row in texts)]
+        last = last if last in kept else None
     for name in spare:
         least = min(widths[-1], LEAST) - widths[-1] if last else 0
         if name in kept and over() + least > 0:

@@ -260,6 +260,12 @@ def change_of(row: Mapping[str, Any], n: int | None = None) -> str | None:
     return f"{factor} {direction(row)}" + ("" if is_exact else f" {doubt}")
 
 
+def factor_of(row: Mapping[str, Any]) -> str:
+    """The change of `change_of` without its interval: `1.30x slower`; `1.00x` where it rounds to 1."""
+    factor = times(max(row["ratio"], 1 / row["ratio"]))
+    return f"{factor} {direction(row)}" if float(factor.rstrip("x")) != 1 else times(row["ratio"])
+
+
 def mean_of(row: Mapping[str, Any]) -> str | None:
     """A mean of ratios, beside which no verdict stands, in the words of `change_of`.
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..console.numbers import counted
 from ..errors import BenchError
 from ..files import open_file
-from ..journal import ABSENT_BITS, ABSENT_INT, COPIED, HEAD, SMALLEST, STRING, U32, Layout
+from ..journal import ABSENT_BITS, ABSENT_INT, COPIED, HEAD, STRING, U32, Layout
 from .parts import Parts, find_parts
 from .records import MOST_TEXTS, VOID, Finder, Found, fitting, gather, starts_of, text_at
 
 if TYPE_CHECKING:
     import numpy as np
 
+TYPICAL_BYTES = 64  # of a record, where none can be read: a timing takes 57
 DECODED_BYTES = 1 << 22  # of frames at once: enough for numpy to pay, little memory
+HEAD_FIELDS = [("length", "<u4"), ("kind", "u1"), ("mask", "<u4")]  # of a record
 NUMPY_CODES = {"I": "<u4", "q": "<i8", "H": "<u2", "n": "<i8", "d": "<f8", "?": "?", "Q": "<i8", "D": "<f8"}
 
 
@@ -60,7 +62,6 @@ class Contents:
     )  # what is lost, in sentences: complete when all rows are read
     strings: dict[int, str] = dataclasses.field(default_factory=dict)
     lost: int = 0  # events
-    is_about: bool = False  # whether their number is an estimate
 
     @property
     def header(self) -> dict[str, Any]:
@@ -122,9 +123,11 @@ class _Reader:
         self._finder = Finder(contents.layouts)
         self._is_defined = np.zeros(0, bool)  # by the number of a string
         names = {event.TABLE for event in COPIED}
+        self._wide = [kind for kind, layout in enumerate(self._layouts) if layout.has_wide_mask]
         self._copied = [kind for kind, layout in enumerate(self._layouts) if layout.table in names]
         self._seen = set[bytes]()  # records of these kinds
         self._rows, self._bytes = 0, 0
+        self._gaps = list[int]()  # bytes of each stretch in which some events are lost
 
     def rows(self) -> Iterator[list[DecodedRows]]:
         """All rows, and at last those of copies whose originals are lost."""
@@ -142,8 +145,16 @@ class _Reader:
                 yield self._decode(records, self._noted(found))
         if gathered:
             yield self._checked(b"".join(gathered))
-        if self._contents.lost or self._contents.found.missing or self._contents.found.cut_bytes:
+        self._estimate()
+        if self._contents.lost or self._contents.found.cut_bytes:
             yield from self._copies()
+
+    def _estimate(self) -> None:
+        """Count the events that were in gaps and missing parts by what one takes elsewhere, with the texts defined for it."""
+        contents, found = self._contents, self._contents.found
+        row_bytes = self._bytes / self._rows if self._rows else TYPICAL_BYTES
+        contents.lost += sum(max(1, round(gap / row_bytes)) for gap in self._gaps)
+        contents.lost += round(found.missing * found.part_bytes / row_bytes)
 
     def _checked(self, data: bytes) -> list[DecodedRows]:
         """Rows that checksums hold for."""
@@ -154,7 +165,7 @@ class _Reader:
 
     def _noted(self, found: Found) -> "np.ndarray[Any, Any]":
         self._contents.lost += found.lost
-        self._contents.is_about |= found.is_about
+        self._gaps += found.gaps
         return found.starts
 
     def _copies(self) -> Iterator[list[DecodedRows]]:
@@ -181,46 +192,49 @@ class _Reader:
     def sentences(self) -> list[str]:
         """The losses, a sentence each."""
         contents, found = self._contents, self._contents.found
-        said, lost, is_about = list[str](), contents.lost, contents.is_about
+        said = list[str]()
         if found.cut_bytes:
             said.append(f"it was cut: {found.cut_bytes:,} bytes are missing")
         if found.missing:
-            row_bytes = self._bytes / max(1, self._rows) or SMALLEST
-            lost, is_about = lost + round(found.missing * found.part_bytes / row_bytes), True
             said.append(f"{found.missing} of {found.missing + len(found.parts)} parts are missing")
-        if found.cut_bytes and not lost:
+        if found.cut_bytes and not contents.lost:
             said.append("nothing tells how many events are lost")
-        elif lost or said:
-            contents.lost, contents.is_about = lost, is_about
-            said.append(f"{'about ' if is_about else ''}{counted(lost, 'event', 'is', 'are')} lost")
+        elif contents.lost or said:
+            number = "at least " if found.cut_bytes else "about " if self._gaps or found.missing else ""
+            said.append(f"{number}{counted(contents.lost, 'event', 'is', 'are')} lost")
         return said
 
     def _decode(self, data: bytes, starts: "np.ndarray[Any, Any]") -> list[DecodedRows]:
         """The rows of records; strings that they define are added to the contents'."""
         import numpy as np
 
-        kinds = gather(data, "u1", starts + U32.size)
-        masks = gather(data, "<u4", starts + U32.size + 1).astype(np.int64)
-        wide = np.isin(kinds, [kind for kind, layout in enumerate(self._layouts) if layout.has_wide_mask])
-        wide[wide] &= starts[wide] + HEAD.size + U32.size <= len(data)
-        masks[wide] |= gather(data, "<u4", starts[wide] + HEAD.size).astype(np.int64) << 32
-        self._define(data, starts[kinds == STRING], masks[kinds == STRING])
-        self._seen |= {_record(data, start) for start in starts[np.isin(kinds, self._copied)].tolist()}
+        heads = gather(data, f"V{HEAD.size}", starts).view(np.dtype(HEAD_FIELDS))  # one look at each record
+        kinds, masks, ends = (
+            np.ascontiguousarray(heads["kind"]), heads["mask"].astype(np.int64), starts + heads["length"] - U32.size
+        )  # fmt: skip
+        wide = _are(kinds, self._wide)
+        if wide.any():
+            wide[wide] &= starts[wide] + HEAD.size + U32.size <= len(data)
+            masks[wide] |= gather(data, "<u4", starts[wide] + HEAD.size).astype(np.int64) << 32
+        strings = np.flatnonzero(kinds == STRING)
+        self._define(data, starts[strings], masks[strings])
+        self._seen |= {_record(data, start) for start in starts[_are(kinds, self._copied)].tolist()}
         self._lose(int(((kinds >= len(self._layouts)) & (kinds < VOID)).sum()))
         found = []
         shapes = masks << 8 | kinds
-        changes = np.flatnonzero(np.diff(shapes, prepend=-1))  # few: rows of one shape follow one another
-        for shape in np.unique(shapes[changes]).tolist():
+        changes = np.flatnonzero(shapes[1:] != shapes[:-1]) + 1  # few: rows of one shape follow one another
+        for shape in np.unique(np.concatenate([shapes[:1], shapes[changes]])).tolist():
             if (kind := shape & 255) < len(self._layouts):
                 layout, places = self._layouts[kind], np.flatnonzero(shapes == shape)
-                fits = fitting(data, starts[places], layout, shape >> 8)
+                own = starts[places]
+                fits = fitting(data, own, ends[places], layout, shape >> 8)
                 if not fits.all():
                     self._lose(int((~fits).sum()))
-                    places = places[fits]
-                columns = dict(_columns(data, starts[places], layout, shape >> 8))
+                    places, own = places[fits], own[fits]
+                columns = dict(_columns(data, own, layout, shape >> 8))
                 found.append(self._with_strings(DecodedRows(layout, places, columns)))
         self._rows += sum(len(rows.places) for rows in found)
-        self._bytes += int(gather(data, "<u4", starts).sum(dtype=np.int64))
+        self._bytes += int(heads["length"].sum(dtype=np.int64))
         return [rows for rows in found if len(rows.places)]
 
     def _lose(self, events: int) -> None:
@@ -278,6 +292,16 @@ class _Reader:
             self._define(data, starts[kinds == STRING], numbers[kinds == STRING])
 
 
+def _are(kinds: "np.ndarray[Any, Any]", wanted: Iterable[int]) -> "np.ndarray[Any, Any]":
+    """Mask (n,) of those of a few wanted kinds; numpy's `isin` takes ten times as long."""
+    import numpy as np
+
+    found = np.zeros(len(kinds), bool)
+    for kind in wanted:
+        found |= kinds == kind
+    return found
+
+
 def _record(data: bytes, at: int) -> bytes:
     (length,) = U32.unpack_from(data, at)
     return data[at : at + length]
@@ -297,7 +321,7 @@ def _columns(
             # as bytes: numpy copies a structure field by field, which takes longer
             found = gather(data, f"V{together.itemsize}", at).view(together)
             for (name, code), number in zip(fields, together.names or (), strict=True):
-                yield name, FieldValues(code, found[number])
+                yield name, FieldValues(code, np.ascontiguousarray(found[number]))
             at = at + together.itemsize
             continue
         for name, code in fields:

@@ -3,7 +3,7 @@
 import functools
 import zlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..journal import HEAD, SMALLEST, STRING, U32, U64, WINDOW_PAGE, Layout
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 VOID = 254  # in a journal of the first layout: a row that did not fit its columns
 MOST_TEXTS = 1 << 23  # in a journal; a number beyond is damage
-TYPICAL_BYTES = 64  # of a record, where none is whole: a timing takes 57
 ALIKE, AT_ONCE = 32, 1 << 13  # after so many records of one length, so many more are looked at by numpy
 
 
@@ -23,7 +22,7 @@ class Found:
 
     starts: "np.ndarray[Any, Any]"  # (n,) of those that are whole
     lost: int = 0  # events
-    is_about: bool = False  # whether their number is estimated by their lengths
+    gaps: list[int] = field(default_factory=list)  # bytes of each stretch in which some events are lost
 
 
 def starts_of(data: bytes) -> "np.ndarray[Any, Any]":
@@ -86,12 +85,18 @@ class Finder:
                 candidates = _candidates(data, len(self._layouts))
             following = self._next(data, at + 1, candidates)
             if following is None:
-                self._tail(data, at, end, found, usual, fill)
+                if _has_trailer(data[at:end]):
+                    found.lost += 1
+                elif not _is_torn(data, at, end, fill):
+                    found.gaps.append(end - at)
                 break
             gap, size = following - at, self.whole(data, following)
-            is_one = gap in (size, *U32.unpack_from(data, at))
-            found.lost += 1 if is_one else max(1, round(gap / (usual or size)))
-            found.is_about |= not (is_one or (size == usual and gap % size == 0))
+            if gap in (size, *U32.unpack_from(data, at)):
+                found.lost += 1
+            elif size == usual and gap % size == 0:
+                found.lost += gap // size
+            else:
+                found.gaps.append(gap)
             at = following
         found.starts = np.array(starts, np.int64)
         return found
@@ -152,19 +157,26 @@ class Finder:
                 return int(place)
         return None
 
-    def _tail(self, data: bytes, at: int, end: int, found: Found, usual: int, fill: bytes) -> None:
-        """The bytes lost behind the last whole record."""
-        rest = data[at:end]
-        left, (length,) = len(rest), U32.unpack(rest[: U32.size].ljust(U32.size, b"\0"))
-        if fill and left <= length <= len(data) - at and not data[at + length - U32.size : at + length].strip(fill):
-            return  # it was being written, and nothing stands behind it
-        if fill.strip(b"\0") and rest.startswith(fill * U32.size):
-            return  # no record was begun there: what was never written has changed
-        if fill and (int.from_bytes(rest) ^ int.from_bytes(fill * left)).bit_count() == 1:
-            return  # nor there: one bit has
-        size = usual or min(left, TYPICAL_BYTES)
-        found.lost += max(1, round(left / size))
-        found.is_about |= left > size
+
+def _is_torn(data: bytes, at: int, end: int, fill: bytes) -> bool:
+    """Return whether no record was written here, behind the last whole one of a window, or one was just being written."""
+    rest = data[at:end]
+    left, (length,) = len(rest), U32.unpack(rest[: U32.size].ljust(U32.size, b"\0"))
+    if not fill:
+        return False
+    if left <= length <= len(data) - at and not data[at + length - U32.size : at + length].strip(fill):
+        return True
+    if fill.strip(b"\0") and rest.startswith(fill * U32.size):
+        return True  # what was never written has changed
+    return (int.from_bytes(rest) ^ int.from_bytes(fill * left)).bit_count() == 1  # so has one bit
+
+
+def _has_trailer(record: bytes) -> bool:
+    """Return whether these bytes are one record, whatever length stands at their beginning."""
+    length, trailer = U32.pack(len(record)), record[-U32.size :]
+    if len(record) <= WINDOW_PAGE:
+        return trailer == length
+    return trailer == U32.pack(zlib.crc32(memoryview(record)[U32.size : -U32.size], zlib.crc32(length)))
 
 
 def _candidates(data: bytes, layouts: int) -> "np.ndarray[Any, Any]":
@@ -185,11 +197,12 @@ def _candidates(data: bytes, layouts: int) -> "np.ndarray[Any, Any]":
     return found
 
 
-def fitting(data: bytes, starts: "np.ndarray[Any, Any]", layout: Layout, mask: int) -> "np.ndarray[Any, Any]":
-    """The records (n,) of one layout and mask that have the length that these demand."""
+def fitting(
+    data: bytes, starts: "np.ndarray[Any, Any]", ends: "np.ndarray[Any, Any]", layout: Layout, mask: int
+) -> "np.ndarray[Any, Any]":
+    """The records (n,) of one layout and mask that have the length that these demand, with `ends` before their trailers."""
     import numpy as np
 
-    ends = starts + gather(data, "<u4", starts).astype(np.int64) - U32.size
     at, fits = starts + HEAD.size + U32.size * layout.has_wide_mask, np.ones(len(starts), bool)
     if mask >> sum(nullable for *_, nullable in layout.fields):
         return ~fits

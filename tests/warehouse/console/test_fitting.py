@@ -36,6 +36,15 @@ def test_a_last_column_without_room_goes() -> None:
     assert (columns, hidden) == (["model", "ratio", "verdict"], ["difference", "why"])
 
 
+def test_a_column_without_any_value_makes_room_for_the_others() -> None:
+    """It is not missed, so it is not told; where there is room it stays."""
+    row = ["bert", "−1.2 ms", "1.10x (95 % 1.05–1.15)", "FASTER", ""]
+    kept = fit(COLUMNS, [row], ["difference"], None, 50)
+
+    assert kept == ((COLUMNS[:-1], [row[:-1]]), [])
+    assert fit(COLUMNS, [row], ["difference"], None, 60) == ((COLUMNS, [row]), [])
+
+
 def test_what_is_not_spare_stays() -> None:
     """In any room: a terminal folds such rows."""
     (columns, _), _ = fit(COLUMNS, [ROW], ["difference"], "why", 5)

@@ -15,7 +15,7 @@ import pytest
 from bench.warehouse import journal
 from bench.warehouse.console.numbers import counted
 from bench.warehouse.database import Warehouse
-from bench.warehouse.events import Timing
+from bench.warehouse.events import Event, Outcome, ScheduleChunk, Timing
 from bench.warehouse.journal import HEAD, HEADER, SMALLEST, STRING, Journal
 from bench.warehouse.journals.parts import NeverBegun, Unreadable
 from bench.warehouse.journals.reader import Contents, read
@@ -184,6 +184,30 @@ def test_a_flipped_bit_in_a_length_loses_that_record(byte: int, tmp_path: Path) 
     assert (len(durations), contents.damage) == (999, ["1 event is lost"])
 
 
+@pytest.mark.parametrize("bit", range(32))
+@pytest.mark.parametrize(
+    "last",
+    [Timing(run_id="r", case_id="c", duration_ns=9), ScheduleChunk(run_id="r", chunk_sizes=[7] * 3000)],
+    ids=["short", "longer than a page"],
+)
+def test_a_flipped_bit_in_the_length_of_the_last_record_is_told(last: Event, bit: int, tmp_path: Path) -> None:
+    """13 of 32 bits made one that was begun of it, and the journal was deleted; the trailer at its end tells."""
+    opened = Journal(tmp_path / "a.journal", {"run_id": "r", "writer": "w"})
+    begin = journal.pages(len(opened._header)) + journal.COPIES_BYTES + journal.WINDOW_NUMBER.size
+    opened.add(Timing(run_id="r", case_id="c", duration_ns=8))
+    at = begin + opened._active.used_bytes
+    opened.add(last)
+
+    def flip(data: bytearray, at: int) -> None:
+        while data[at + 4] == STRING:
+            at += int.from_bytes(data[at : at + 4], "little")
+        data[at + bit // 8] ^= 1 << bit % 8
+
+    contents, durations, _ = after(opened.path.read_bytes(), flip, at, tmp_path / "b.journal")
+
+    assert (durations, contents.lost) == ([8], 1)
+
+
 def test_a_record_that_was_being_written_is_no_damage(tmp_path: Path) -> None:
     """Its call had not returned; nothing stands behind it."""
     opened = Journal(tmp_path / "a.journal", {"run_id": "r", "writer": "w"})
@@ -228,6 +252,21 @@ def test_zeros_over_the_last_records_of_a_killed_process_are_told(
     assert len(durations) == 1000 - records
     assert contents.lost >= records and bool(contents.damage)
     assert contents.lost == records or beyond
+
+
+@pytest.mark.parametrize("place", range(1, 6))
+def test_the_loss_of_events_with_texts_of_their_own_is_estimated_with_these(place: int, tmp_path: Path) -> None:
+    """A text takes more than the event that names it: "about 127" were lost of 16."""
+    opened = Journal(tmp_path / "a.journal", {"run_id": "r", "writer": "w"})
+    for number in range(2000):
+        opened.add(Outcome(run_id="r", status="fail_to_run", message=f"{number} {'x' * (97 * number % 400)}"))
+    data = opened.path.read_bytes()
+
+    contents, _, others = after(data, zeroed(4096), len(data) * place // 6, tmp_path / "b.journal")
+
+    lost = 2000 - others["outcomes"]
+    assert bool(contents.damage) == bool(lost)
+    assert abs(contents.lost - lost) <= 6
 
 
 @exhaustive
