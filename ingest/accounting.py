@@ -55,8 +55,7 @@ def check_counts(part: NewPart, tally: Tally) -> None:
 
         raise internal_error(
             f"{part.path}: {counted(max(there, tally.lines), 'line')} read, but accounted for are {tally.loaded:,} loaded,"
-            f" {tally.rejected:,} rejected, {tally.known:,} known and {tally.left_out:,} left out. Nothing of this file is"
-            f" loaded. The reader of {part.format.name} is wrong: please report it, with the file"
+            f" {tally.rejected:,} rejected, {tally.known:,} known and {tally.left_out:,} left out by {part.format.name}"
         )
 
 

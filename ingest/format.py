@@ -219,6 +219,9 @@ class Format(ABC):
     ] = ()  # paths of keys (`Head.paths`): a JSON file has all of one of these
     of_project: bool = False  # whether a file of the project's own describes it, which counts before what bench has
     places: ClassVar[tuple[str, ...]] = ()  # patterns of paths below a folder where its files lie too
+    beside: ClassVar[
+        tuple[str, ...]
+    ] = ()  # formats of which the folder itself must have a file, for its places to count
 
     @abstractmethod
     def recognise(self, head: Head) -> bool:

@@ -168,6 +168,7 @@ def make_plan(
             continue
         known_before, items_before = known.rows(), len(plan.items)
         _plan_tree(want, options, known, plan, progress)
+        plan.notes += _counted_twice(plan.items[items_before:], known_before)
         if want.config is None:
             plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
     return plan
@@ -319,6 +320,26 @@ def _same_configs(
         yield f"{want.path}: config {config!r} is that of {why}, too. Give it another one with: bench ingest NAME:{want.path}"
 
 
+def _counted_twice(items: Iterable[Item], known: Iterable[IndexedSource]) -> Iterator[str]:
+    """Notes about files that became new runs though they begin with all of an earlier run: lines were added to such a file."""
+    files = [item.new for item in items if item.new and item.new.new_run]
+    files = [new for new in files if not (new.format.grows or new.format.histories)]
+    earlier: dict[tuple[str, str, str], list[IndexedSource]] = {}
+    for row in known if files else ():
+        if not row.forgotten and row.archive is None:
+            earlier.setdefault((row.config, row.format, row.name), []).append(row)
+    for new in files:
+        shorter = [
+            row for row in earlier.get((new.config, new.format.name, new.name), ()) if 0 < row.end_byte < new.end_byte
+        ]
+        before = max(shorter, key=lambda row: row.end_byte, default=None)  # each other would cost a reading
+        if before and _is_line_end(new.path, before.end_byte) and _hash(new.path, before.end_byte) == before.sha256:
+            yield (
+                f"{new.path} begins with all of run {before.run_id}, so what that holds counts twice. Leave it out with: "
+                f"bench forget {before.run_id}"
+            )
+
+
 def _group(kind: str, name: str, forced: Format | None = None) -> str:
     """The part of the config that a file's subfolder adds; only files below the given folder have a subfolder."""
     return found.group(name) if "/" in name and (found := forced or formats().get(kind)) else ""
@@ -388,7 +409,7 @@ def _look(
     if forced and head.packed and not forced.unpacks:
         unknown[place.name] = read_unpacked([forced.name])
         return None
-    kind = forced or place.below or _recognise(head)
+    kind = forced or place.below or _recognise(head, plan.notes)
     begun = b"\n" not in head.data and head.data[:1] == b"{" and len(head.data) < MAX_LINE_BYTES
     if kind is None and begun and is_begun_json(head.data):
         plan.notes.append(f"{path} has no complete line yet; it is left for when its writer is done")
@@ -429,13 +450,25 @@ def _is_continued(row: IndexedSource, known: KnownSources) -> bool:
     return any((other.source_id, other.part) == following for other in known.by_head.get(row.head_sha256, ()))
 
 
-def _recognise(head: Head) -> Format | None:
-    found = [each for each in formats().values() if (each.unpacks or not head.packed) and each.recognise(head)]
+def _recognise(head: Head, notes: list[str]) -> Format | None:
+    found = [each for each in formats().values() if (each.unpacks or not head.packed) and _takes(each, head, notes)]
     found = [each for each in found if each.of_project] or found
     if len(found) > 1:
         names = " or ".join(each.name for each in found)
         raise BenchError(f"{head.path} may be {names}. Say which with --format.")
     return found[0] if found else None
+
+
+def _takes(kind: Format, head: Head, notes: list[str]) -> bool:
+    """Return whether a file is of a format; one that fails at looking takes none, and leaves the file to the others."""
+    try:
+        return kind.recognise(head)
+    except OSError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        notes.append(f"{head.path}: the format {kind.name} failed to look at it, a bug in that format ({reason})")
+        return False
 
 
 def _plan_run(files: list[_File], label: str | None, default: str, known: KnownSources, plan: IngestPlan) -> None:
@@ -450,8 +483,7 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
         return
     places = {name: index for index, name in enumerate(kind.order({file.name for file in files}))}
     files.sort(key=lambda file: places[file.name])
-    matched = [file.match for file in files if file.match is not None]
-    config = label or (matched[0].config if matched else default)
+    config = label or _config_of_most(files, default, known)
     joined = _run_of_most(files, config, known)
     run_id = joined or _not_forgotten(content_uuid(kind.name, config, *_content(files[0])), known)
     fresh = [file for file in files if file.match is None]
@@ -460,7 +492,10 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
         for file in fresh
         if (file.branches or file.name in known.runs.get(run_id, {})) and not _end_of_older_copy(file, label, known)
     ]
-    if changed:
+    if changed and not kind.grows and label is None and config != default:  # it shares a file with another folder
+        config = default
+        run_id = _not_forgotten(content_uuid(kind.name, config, changed[0].print.sha256), known)
+    elif changed:
         run_id = _not_forgotten(content_uuid(kind.name, config, changed[0].print.sha256), known)
         names = ", ".join(file.name for file in changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
         plan.notes.append(
@@ -479,6 +514,16 @@ def _not_forgotten(run_id: str, known: KnownSources) -> str:
     while run_id in known.forgotten:
         run_id = content_uuid(run_id)
     return run_id
+
+
+def _config_of_most(files: Iterable[_File], default: str, known: KnownSources) -> str:
+    """The config under which most of the known files are; among equals the one that the folder's name says."""
+    held: Counter[str] = Counter()
+    for file in files:
+        if file.match is not None:
+            rows = [file.match, *known.by_sha256.get(file.print.sha256, ())]
+            held.update({row.config for row in rows if row.format == file.match.format})
+    return max(held, key=lambda config: (held[config], config == default), default=default)
 
 
 def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | None:

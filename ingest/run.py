@@ -1,6 +1,7 @@
 """Carry out a plan: load files into the event log, a batch at a time, then the log into the warehouse."""
 
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -20,6 +21,7 @@ from .format import Options, Part, Tally
 from .load_notes import notes_on_setups, notes_on_units
 from .plan import IngestPlan, NewPart, SourceOptions, make_plan, parse
 from .progress import IngestProgress
+from .reader_faults import Fault, ReaderFailed, faults_of, reading
 from .source_index import KnownSources, read_index, read_log, write_index
 
 if TYPE_CHECKING:
@@ -112,13 +114,13 @@ def ingest(
         if behind or parts or plan.stores:
             with _publishing(store, report, progress):
                 report.copied = sum(_copy_store(path, store, report) for path in plan.stores)
-                from ..warehouse.snapshot import ready_ahead
+                from ..warehouse.snapshot import make_ready, meanwhile
 
                 loader = _Loader(
                     store, options or Options(), tags or {}, facts or {}, progress, tallies, known.forgotten
                 )
                 if parts:
-                    with ready_ahead(store):
+                    with meanwhile(functools.partial(make_ready, store)):
                         loader.load(parts)
                 report.notes += loader.notes
                 if loader.left_forgotten:
@@ -185,17 +187,22 @@ class _Loader:
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
         self._differs: set[str] = set()  # facts that files say otherwise
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
-        self._loaded_at: dict[
-            tuple[str, int], int
-        ] = {}  # of each part, in the order given, whichever thread is the faster
+        self._loaded_at: dict[tuple[str, int], int] = {}  # of each part, in the order given, whatever thread is faster
+        self._faults: list[Fault] = []
         self._stopped = threading.Event()
         self._lock = threading.Lock()  # one batch is published at a time, so that the first of a run has its `runs` row
         self._database: duckdb.DuckDBPyConnection | None = None
 
     def load(self, parts: list[NewPart]) -> None:
-        """Read every part; each is wholly in the log afterwards, or an error says why."""
+        """Read every part; each is wholly in the log afterwards, or an error says why.
+
+        Raises:
+            BenchError: A reader failed: its file is not loaded, and all others are.
+        """
         with _seldom_collecting():
             self._load(parts)
+        if self._faults:
+            raise faults_of(self._faults, len(parts))
         for name, column in FACTS.items():
             if column in self._differs:
                 self.notes.append(f"--set {name}: what the files say differs, and is kept")
@@ -228,6 +235,20 @@ class _Loader:
                 raise
 
     def _load_batch(self, parts: list[NewPart]) -> None:
+        """Load parts together; one by one where a reader fails, so that its file alone is left out."""
+        claimed: set[str] = set()
+        try:
+            self._load_together(parts, claimed)
+        except ReaderFailed as failed:
+            with self._lock:
+                self._claimed -= claimed
+            if len(parts) == 1:
+                self._faults.append(Fault(parts[0], failed.error))
+                return
+            for part in parts:
+                self._load_batch([part])
+
+    def _load_together(self, parts: list[NewPart], claimed: set[str]) -> None:
         from ..warehouse.events import Metric
         from ..warehouse.recorder import uuid7
         from .large_values import TOO_LARGE, has_too_large
@@ -235,13 +256,14 @@ class _Loader:
         done: dict[tuple[str, int], Tally] = {}
         with contextlib.ExitStack() as stack:
             with self.log.batch(uuid7()) as batch:
-                for part in parts:
-                    tally = part.format.read(self._part(part), batch)
-                    check_counts(part, tally)
-                    for source in _sources(part, tally, self._loaded_at[part.key]):
-                        batch.add(source)
-                    done[part.key] = tally
-                batch.finish()
+                with reading():
+                    for part in parts:
+                        tally = part.format.read(self._part(part, claimed), batch)
+                        check_counts(part, tally)
+                        for source in _sources(part, tally, self._loaded_at[part.key]):
+                            batch.add(source)
+                        done[part.key] = tally
+                    batch.finish()
                 stack.enter_context(self._lock)
                 if has_too_large(batch.parts.get(Metric, [])) and TOO_LARGE not in self.notes:
                     self.notes.append(TOO_LARGE)
@@ -251,11 +273,12 @@ class _Loader:
         for part in parts:
             self.progress.read(part.size_bytes)
 
-    def _part(self, part: NewPart) -> Part:
+    def _part(self, part: NewPart, claimed: set[str]) -> Part:
         return Part(
             path=part.path, run_id=part.run_id, source_id=part.source_id, start_byte=part.start_byte,
             end_byte=part.end_byte, first_line=part.first_line, options=self.options, cursor=self._cursor,
-            config=part.config, format=part.format.name, name=part.name, claim=self._claim, stopped=self._stopped.is_set,
+            config=part.config, format=part.format.name, name=part.name,
+            claim=functools.partial(self._claim, claimed), stopped=self._stopped.is_set,
         )  # fmt: skip
 
     def _cursor(self) -> "duckdb.DuckDBPyConnection":
@@ -281,14 +304,16 @@ class _Loader:
         with Warehouse.open(self.store) as warehouse:
             return dict(warehouse.rows("SELECT run_id, environment_id FROM runs"))
 
-    def _claim(self, run_id: str) -> bool:
-        """Claim a run: returns whether it is neither in the store nor claimed yet."""
+    def _claim(self, claimed: set[str], run_id: str) -> bool:
+        """Claim a run for the batch that has claimed the others: returns whether it is neither in the store nor claimed yet."""
         with self._lock:
             if run_id in self.forgotten:
                 self.left_forgotten.add(run_id)
                 return False
             new = run_id not in self._claimed
-            self._claimed.add(run_id)
+            if new:
+                self._claimed.add(run_id)
+                claimed.add(run_id)
             return new
 
     def _runs(self, parts: Iterable[NewPart], done: Mapping[tuple[str, int], Tally]) -> "list[RunRecord]":

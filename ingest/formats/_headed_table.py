@@ -24,7 +24,7 @@ class HeadedTable(ListFormat):
         if len(lines) < 2 or lines[0].startswith(("{", "[", "<")):
             return False
         found = [row.cells for row in _rows(lines, self._separator(lines[0])) if not row.problem]
-        return len(found) == 2 and len(found[0]) == len(found[1]) and self.fits(*found)
+        return len(found) == 2 and 0 < len(found[0]) == len(found[1]) and self.fits(*found)
 
     def fits(self, header: list[str], row: list[str]) -> bool:
         """Return whether a header and its first row are of this format."""

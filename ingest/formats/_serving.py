@@ -228,14 +228,15 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     case.samples(record.array("start_times"), "s", loops=None, metric="start_time", better=None)
     for index in sorted(failed):
         case.request_outcome(index, "errored")
-    if not _is_list(record, "latencies") and _is_list(record, "itls") and _is_list(record, "ttfts"):
+    if not _is_list(record, "latencies") and _are_alike(record, "itls", "ttfts"):
         latencies = _latencies(record, failed)
         case.samples(latencies, "s", metric="latency", recorded_at=moment)
     elif _is_list(record, "latencies"):
         latencies = [None if index in failed else number(one) for index, one in enumerate(record.array("latencies"))]
     else:
         latencies = []
-    if latencies and _is_list(record, "ttfts") and _is_list(record, "output_lens") and not _is_list(record, "tpots"):
+    alike = _are_alike(record, "ttfts", "output_lens") and count_in(record.array("ttfts")) == len(latencies)
+    if latencies and alike and not _is_list(record, "tpots"):
         case.samples(_tpots(record, latencies), "s", metric="tpot", recorded_at=moment)
     _gaps(case, record.array("itls"), failed, moment)
     if texts := count_in(record.array("generated_texts")):
@@ -243,6 +244,14 @@ def requests(results: Results, case: Subject, record: Object, moment: Instant | 
     for field in (*REQUESTS, "itls", "start_times", "generated_texts", "errors"):
         if _is_list(record, field):
             del record[field]  # which are long, and done with
+
+
+def _are_alike(record: Object, *fields: str) -> bool:
+    """True if fields are lists of as many requests: values of one are derived from those of the others."""
+    return (
+        all(_is_list(record, field) for field in fields)
+        and len({count_in(record.array(field)) for field in fields}) == 1
+    )
 
 
 def _latencies(record: Object, failed: set[int]) -> list[float | None]:

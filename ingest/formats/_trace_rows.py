@@ -1,6 +1,6 @@
 """SQL that turns the events of a trace into rows: `RECORDS` classifies events, `ROWS` makes the rows of each table."""
 
-from ...warehouse.events import Event, MemorySample, Metric, Timing
+from ...warehouse.events import Event, MemorySample, Metric, Reject, Timing
 from ...warehouse.schema import literal, quote
 from ..format import MAX_TEXT
 from ..readers.bulk import LONGEST_NAME
@@ -17,23 +17,24 @@ LONGEST_US = 2**63 / 1000
 FIRST_US, LAST_US = 10**14, 10**17  # times that are since 1970 by themselves: 1973 to 5138
 
 
-def _fields(args: str) -> str:
-    """The remaining fields of a record as JSON, in SQL; of a span those arguments."""
+def _fields() -> str:
+    """The remaining fields of a record as JSON, in SQL."""
     place = [
         "'\"ts\":' || CASE WHEN isfinite(us) THEN ts ELSE to_json(ts) END",
         *(f"'\"{key}\":' || {quote(key)}" for key in ("pid", "tid", "args")),
     ]
-    of_span = ", ".join((*place[:-1], f"'\"args\":' || {args}"))
     whole = [
         *(f"'\"{key}\":' || to_json({quote(key)})" for key in ("ph", "cat", "dur")), "'\"name\":' || to_json(called)",
         *place, *(f"'\"{key}\":' || {quote(key)}" for key in OTHER),
     ]  # fmt: skip
     short = f"kind = 'span' AND name = called AND coalesce({', '.join(OTHER)}) IS NULL"  # as nearly all are
-    key = f"CASE WHEN {short} THEN concat_ws(',', {of_span}) ELSE concat_ws(',', {', '.join(whole)}) END"
+    key = f"CASE WHEN {short} THEN concat_ws(',', {', '.join(place)}) ELSE concat_ws(',', {', '.join(whole)}) END"
     return f"'{{' || {key} || '}}'"
 
 
-FIELDS, FIELDS_IN_PLACE = _fields("args"), _fields("'{\"device\":' || (args -> 'device') || '}'")  # of `_trace_spans`
+FIELDS = _fields()
+FIELDS_IN_PLACE = f"CASE WHEN kind = 'bad' THEN {FIELDS} END"
+ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")  # what is time of a GPU, in `_trace_spans`
 _PATHS = ", ".join(literal(f'$."{key}"') for key in COMPUTED_AXES)
 RECORDS = f"""
 CREATE OR REPLACE TEMP TABLE records AS
@@ -58,6 +59,13 @@ SELECT
     line, kind, coalesce(cat, CASE kind WHEN 'counter' THEN 'counter' ELSE '' END) AS suite, "name", args,
     CASE WHEN kind = 'span' THEN coalesce(to_json(json_extract(args, [{_PATHS}]))::VARCHAR, '') ELSE '' END AS axes,
     CASE WHEN kind = 'span' THEN CAST(round(took * 1000) AS BIGINT) END AS duration_ns,
+    CASE WHEN kind = 'span' THEN try_cast(try_cast(ts AS DECIMAL(24, 3)) * 1000 AS BIGINT) END AS began_ns,
+    CASE WHEN kind = 'span' THEN
+        left(
+            CASE WHEN suite IN {ON_GPU} THEN coalesce(args ->> 'device', '') ELSE concat_ws('/', pid ->> '$', tid ->> '$') END,
+            {LONGEST_NAME}
+        )
+    END AS lane,
     CASE
         WHEN $base > 0 AND us + $base >= 0 AND us + $base < {LAST_US} THEN CAST(floor(us + $base) AS BIGINT)
         WHEN us >= {FIRST_US} AND us < {LAST_US} THEN CAST(floor(us) AS BIGINT)
@@ -71,14 +79,17 @@ SELECT
     left({{fields}}, {MAX_TEXT}) AS fields
 FROM named
 """
-BAD = "SELECT {place}, reason, fields AS text FROM records WHERE kind = 'bad' ORDER BY line"
 _CASES = "records JOIN cases USING (suite, name, axes)"
-ROWS: dict[type[Event], str] = {
+_FIELDS = "kind <> 'bad' AND fields IS NOT NULL"
+ROWS: dict[type[Event], tuple[str, str]] = {  # which records there are rows of, and the rows
     Timing: (
-        f"SELECT {{place}}, case_id, 'latency' AS metric, 'steady' AS phase, 1 AS loops, duration_ns, recorded_at FROM {_CASES} "
-        "WHERE kind = 'span'"
+        "kind = 'span'",
+        "SELECT {place}, case_id, 'latency' AS metric, 'steady' AS phase, 1 AS loops, duration_ns, recorded_at, began_ns, lane "
+        f"FROM {_CASES} WHERE kind = 'span'",
     ),
-    MemorySample: """
+    MemorySample: (
+        "kind = 'memory'",
+        """
         SELECT {place}, source, size_bytes, 'reading' AS statistic, device_index, recorded_at FROM (
             SELECT line, recorded_at, CASE WHEN index >= 0 THEN index END AS device_index, unnest([
                 {'source': device || '_allocated', 'size_bytes': try_cast(args ->> 'Total Allocated' AS BIGINT)},
@@ -89,8 +100,11 @@ ROWS: dict[type[Event], str] = {
                 FROM records WHERE kind = 'memory'
             )
         ) WHERE size_bytes >= 0
-    """,
-    Metric: f"""
+        """,
+    ),
+    Metric: (
+        f"kind = 'counter' OR {_FIELDS}",
+        f"""
         SELECT {{place}}, case_id, left(entry.key, {LONGEST_NAME}) AS metric,
             CASE WHEN isfinite(number) THEN number END AS value,
             CASE WHEN isfinite(number) THEN NULL ELSE left(entry.value ->> '$', {MAX_TEXT}) END AS original_value, recorded_at
@@ -102,6 +116,10 @@ ROWS: dict[type[Event], str] = {
         )
         UNION ALL
         SELECT {{place}}, case_id, 'fields', NULL, fields, recorded_at FROM records LEFT JOIN cases USING (suite, name, axes)
-        WHERE kind <> 'bad'
-    """,
+        WHERE {_FIELDS}
+        """,
+    ),
+    Reject: ("kind = 'bad'", "SELECT {place}, reason, fields AS text FROM records WHERE kind = 'bad' ORDER BY line"),
 }
+_COUNTED = ", ".join(f"count_if({condition})" for condition, _ in ROWS.values())
+RECORD_COUNTS = f"SELECT min(recorded_at), count(*), {_COUNTED} FROM records"

@@ -175,8 +175,8 @@ def _about(results: Results, summary: Any = None) -> tuple[str, dict[str, Any]]:
     load, lengths = _load(config) if isinstance(config, Object) else ({}, {})
     axes = {key: _serving.axis_value(load.get(key)) for key in LOAD if isinstance(load.get(key), int | float)}
     for side, mean in lengths.items():
-        if isinstance(mean, int | float):
-            axes[side] = int(mean) if float(mean).is_integer() else mean
+        if isinstance(mean, int | float) and (exact := number(mean)) is not None:
+            axes[side] = int(exact) if exact.is_integer() else exact
     return name if 0 < len(name) < LONGEST_NAME else results.part.path.absolute().parent.name or "aiperf", axes
 
 

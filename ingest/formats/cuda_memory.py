@@ -7,6 +7,7 @@ file is refused, and nothing of it is loaded.
 import functools
 import mmap
 import pickle
+import struct
 from typing import Any
 
 from ...query.why.allocations import ALLOCATED, LIVE_AT_PEAK, CallPath, out_of_memory, peaks
@@ -102,17 +103,9 @@ def _load(part: Part) -> Any:
                 f"at byte {mapped.tell() - 1:,} it is more than plain values (instruction {error}): it may run code when it is"
                 " loaded, and is not read"
             ) from None
-        except (EOFError, pickle.UnpicklingError) as error:
+        except (EOFError, pickle.UnpicklingError, struct.error) as error:
             raise BadRecord(f"it is cut off or damaged: {error or 'its end is missing'}") from None
-        except (
-            ValueError,
-            TypeError,
-            IndexError,
-            AttributeError,
-            OverflowError,
-            MemoryError,
-            UnicodeDecodeError,
-        ) as error:
+        except (ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
             raise BadRecord(f"it is damaged: {error}") from None
 
 

@@ -315,7 +315,7 @@ def _read(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE_BYTES:
         raise BadRecord(f"longer than {MAX_LINE_BYTES >> 20} MiB")
     try:
-        record = decode(line.decode().strip(" \t\r"))
+        record = decode(line.decode("utf-8-sig").strip(" \t\r"))
     except UnicodeDecodeError as error:
         raise BadRecord(f"not UTF-8 at byte {error.start + 1}") from None
     if not isinstance(record, Object):
@@ -519,7 +519,7 @@ def _keys_of(line: bytes) -> str | None:
         _read(line)
     except BadRecord:
         return None
-    record = decode(line.decode())
+    record = decode(line.decode("utf-8-sig"))
     keys = tuple(_paths(record, ""))
     for kind, known in (("trace", _TRACE_KEYS), ("plain", _PLAIN_KEYS)):
         if len(keys) == len(known) and set(keys) == known:

@@ -15,6 +15,7 @@ STARTED = re.compile(r"Benchmark\S*\s*")  # printed before a result, when someth
 ENDED = re.compile(r"\s*--- (FAIL|SKIP): (Benchmark\S*)")
 REASON = re.compile(r"\s+\S+\.go:\d+: (.*)")
 CONFIGURATION = re.compile(r"([a-z][\w./-]*): +(.*)")  # goos: linux; any key may be added (Go's benchmark format)
+PASSED = re.compile(r"PASS|ok\s+\S+\s+\S+")  # of a whole package; that one failed is told, as any other line
 PAIR = re.compile(r"(\w[\w.-]*)=([^=,]*)")
 PROCESSORS = re.compile(r"-\d+$")
 METRICS = {"ns/op": "latency", "B/op": "allocated", "allocs/op": "allocations", "MB/s": "throughput"}
@@ -54,7 +55,7 @@ class GoTest(TextFormat):
             elif ENDED.match(line) or (line.startswith("Benchmark") and not STARTED.fullmatch(line)):
                 following = lines[at] if at < len(lines) else ""
                 results.record(functools.partial(_read, results, line, suite, following), line, at)
-            elif line.strip() and not CONFIGURATION.fullmatch(line):
+            elif line.strip() and not CONFIGURATION.fullmatch(line) and not PASSED.fullmatch(line.strip()):
                 other += 1
         return other
 

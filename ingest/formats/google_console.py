@@ -7,7 +7,7 @@ from collections import Counter
 from ...warehouse.events import Environment
 from ..format import FILE, Head
 from ..readers.document import BadRecord, lines_of
-from ..readers.results import Results
+from ..readers.results import Results, number
 from ..readers.text_format import TextFormat
 from .google_benchmark import AGGREGATES, RATES
 
@@ -76,6 +76,8 @@ def _read(results: Results, text: str) -> None:
         else:
             case.samples([value], unit, loops=loops, metric=metric, sample=at, apart=True)
     for name, value, prefix, percent, rate in COUNTER.findall(row[6]):
-        scaled = float(value) * SCALE.get(prefix, 1.0)
+        scaled = number(value, SCALE.get(prefix, 1.0))
+        if scaled is None:
+            raise BadRecord(f"{name} is {value}, not a number")
         known = RATES.get(name) or ("%" if percent else f"{name}/s" if rate else None)
         case.metric(name, scaled, known, statistic=statistic, phase=None if statistic else "steady")

@@ -75,7 +75,7 @@ def _events(events: Any) -> Iterator[tuple[str, Any, str | None]]:
             new = new[0] if isinstance(new, list) and new else new
             unit = new.get("unit") if isinstance(new, dict) else None  # {"value": 5, "unit": "ms"}
             new = next(iter(new.values()), None) if isinstance(new, dict) and "value" not in new else new  # {"Int": 5}
-            new = new["value"] if isinstance(new, dict) else new
+            new = new.get("value", new) if isinstance(new, dict) else new
             if new is not None:
                 yield event, new, unit if isinstance(unit, str) else None
         elif isinstance(found, dict):  # events of a tool, under its name

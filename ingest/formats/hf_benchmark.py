@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..readers.declared import Declared, Quantity, taken
-from ..readers.document import Object
+from ..readers.document import BadRecord, Object, show
 from ..readers.results import Results, Subject, number
 
 STAMP = re.compile(r"_benchmark_\d{8}_\d{6}|_\d{8}_\d{6}")
@@ -72,7 +72,7 @@ class HfBenchmark(Declared):
         """Its failure; and of times since the start of each call, to its first token, and between tokens on average."""
         if taken(record, "metadata.success") is False:
             case.outcome("fail_to_run", "its success is false")
-        calls = [call for key in GAPS for call in taken(record, key) or [] if isinstance(call, list) and call]
+        calls = [call for key in GAPS for call in _listed(record, key) if isinstance(call, list) and call]
         first, mean = [call[0] for call in calls], list[float | None]()
         for call in calls:
             begin, end = number(call[0]), number(call[-1])
@@ -81,3 +81,10 @@ class HfBenchmark(Declared):
             )
         case.samples(first, "s", metric="ttft", block=0)
         case.samples(mean, "s", metric="tpot", block=0)
+
+
+def _listed(record: Object, path: str) -> list[Any]:
+    value = taken(record, path)
+    if value and not isinstance(value, list):
+        raise BadRecord(f"{path} is {show(value)}, not a list")
+    return value or []

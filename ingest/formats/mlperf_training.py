@@ -7,7 +7,7 @@ from typing import Any
 from ...warehouse.events import Environment, Instant
 from ..format import FILE, Head
 from ..readers.bulk import LONGEST_NAME
-from ..readers.document import BadRecord, Object, decode, labels
+from ..readers.document import LAST, BadRecord, Object, decode, labels
 from ..readers.results import Results, Subject, number
 from ..readers.text_format import TextFormat
 from ..readers.units import unit_of
@@ -80,10 +80,10 @@ class _Log:
         """Take from an entry what describes the run."""
         try:
             entry = _entry(text)
+            key, time = entry.name("key"), entry.get("time_ms")
         except BadRecord:
             return  # which is a reject when its turn comes
-        key, time = entry.name("key"), entry.get("time_ms")
-        if isinstance(time, int | float):
+        if isinstance(time, int | float) and 0 <= time < LAST // 1000:
             self.times.setdefault(key, int(time))
         self.said[key] = entry.get("value")
         about = entry.get("metadata")
@@ -122,7 +122,11 @@ class _Log:
             status, reason = ENDS.get(self.status or "", ("fail_to_run", f"the run ended with status {self.status}"))
             case.outcome(status, reason)
         for (start, stop), metric in SPANS.items():
-            if key == stop and start in self.times and (metric != "time_to_train" or self.status == "success"):
+            if (
+                key == stop
+                and {start, stop} <= self.times.keys()
+                and (metric != "time_to_train" or self.status == "success")
+            ):
                 case.metric(metric, self.times[stop] - self.times[start], "ms")
         if key == "tracked_stats" and isinstance(value, Object):
             for name, one in value.items():

@@ -182,7 +182,9 @@ class _Reader:
             "line": self._tally.lines, "recorded_at": moment,
         }  # fmt: skip
         if end is not None:
-            self._batch.add(Timing(duration_ns=end - start, **place))
+            on = row.get("deviceId" if suite in ON_DEVICE else "globalTid")
+            lane = "" if on is None else str(on)[:MAX_TEXT]
+            self._batch.add(Timing(duration_ns=end - start, began_ns=start, lane=lane, **place))
         left = {key: value for key, value in row.items() if value is not None and key != "end"}
         text = as_json(left)[:MAX_TEXT]
         self._room -= len(text)

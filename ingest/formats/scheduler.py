@@ -163,7 +163,7 @@ def _decode(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE_BYTES:
         raise BadRecord(f"longer than {MAX_LINE_BYTES >> 20} MiB")
     try:
-        text = line.decode().strip(" \t\r\v\f")
+        text = line.decode("utf-8-sig").strip(" \t\r\v\f")
         record = _json.decode(text)
     except UnicodeDecodeError as error:
         raise BadRecord(f"not UTF-8 at byte {error.start + 1}") from None

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...query.why.compiling import COMPILE_LATENCY, COUNTED
+from ...query.why.guards import failed_guard
+from ...query.why.traces import TRACES
 from ...warehouse.console.numbers import counted
 from ...warehouse.events import Environment, Metric
 from ..format import FILE, Head
@@ -19,10 +21,21 @@ from ..readers.bulk import LONGEST_NAME
 from ..readers.document import BadRecord, lines_of
 from ..readers.results import Results
 from ..readers.text_format import TextFormat
+from ._kernel_sources import LOWERED, WRITTEN, KernelSources
 
 ENTRY = re.compile(r"[VIWEC]\d{4} [\d:.]+ \d+ \S+:\d+\] (\{.*\})")
 EVENT, COMPILATION, ARTIFACT, PAYLOAD = "chromium_event", "compilation_metrics", "artifact", "has_payload"
-KEYS = (EVENT, COMPILATION, ARTIFACT, "dynamo_start", "str", "describe_tensor", "inductor_output_code")
+KEYS = (
+    EVENT,
+    COMPILATION,
+    ARTIFACT,
+    WRITTEN,
+    LOWERED,
+    "dynamo_start",
+    "str",
+    "describe_tensor",
+    "inductor_output_code",
+)
 WHOLE = "entire_frame_compile"
 # Phases by the names that torch's own counters have for them.
 SAME = {WHOLE: "_compile.compile_inner", "backend_compile": "OutputGraph.call_user_compiler"}
@@ -31,7 +44,6 @@ CACHE = re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)")
 BROKEN = re.compile(r"Graph break in user code at (.+:\d+)\nGraph Break Reason: (.+)")
 EXPLAINED = re.compile(r"^(\S.*)\n\s+Explanation: (.*)", re.MULTILINE)
 CALLED = re.compile(r'^ *File ".*", line \d+, in (\S+)', re.MULTILINE)
-NUMBERED = re.compile(r"^\d+/\d+: ")  # of the code whose guard failed
 CASE = "torch.compile"
 
 
@@ -44,6 +56,7 @@ class _LogSums:
     times: Counter[str] = field(default_factory=Counter)  # ns by phase
     reasons: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # kind, reason and place
     caches: Counter[str] = field(default_factory=Counter)
+    kernels: KernelSources = field(default_factory=KernelSources)
     begun: dict[Any, list[tuple[str, float]]] = field(default_factory=lambda: defaultdict(list))  # phases by thread
 
 
@@ -53,11 +66,13 @@ class TorchLogs(TextFormat):
     name = "torch-logs"
     doc = "structured log of torch.compile (TORCH_TRACE, as tlparse reads it)"
     becomes = (
-        "one case: compile_latency with its phases, graph_breaks and recompiles with reason and line, hits and misses of caches; "
-        "for [why](why.md)"
+        "one case: compile_latency with its phases, graph_breaks and recompiles with reason and line, hits and misses of caches, "
+        "lines of kernels; for [why](why.md)"
     )
     lost = "graphs, guards, generated code, settings"
     runs = FILE
+    places = ("*/dedicated_log_torch_trace_*.log",)
+    beside = TRACES
 
     def recognise(self, head: Head) -> bool:
         """Return whether its first line is such an entry."""
@@ -103,8 +118,8 @@ def _take(found: _LogSums, header: Any, payload: str) -> None:
         found.compilations += 1
         metrics = header[COMPILATION]
         if reason := metrics.get("recompile_reason"):
-            place = f"{metrics['co_filename']}:{metrics['co_firstlineno']} in {metrics['co_name']}"
-            found.reasons["recompile", NUMBERED.sub("", str(reason).split("\n")[0]), place] += 1
+            function = metrics["co_filename"], metrics["co_firstlineno"], metrics["co_name"]
+            found.reasons["recompile", *failed_guard(str(reason), *function)] += 1
     elif ARTIFACT in header:
         name = header[ARTIFACT]["name"]
         if cache := CACHE.fullmatch(name):
@@ -116,6 +131,11 @@ def _take(found: _LogSums, header: Any, payload: str) -> None:
             reason = ": ".join(explained.groups()) if explained else broken[2]
             functions = CALLED.findall(payload) or ["?"]
             found.reasons["graph_break", reason, f"{broken[1]} in {functions[-1]}"] += 1
+        else:
+            found.kernels.take(name, payload)
+    for graph in (WRITTEN, LOWERED):
+        if graph in header:
+            found.kernels.take(graph, payload)
 
 
 def _time(found: _LogSums, event: Any) -> None:
@@ -136,9 +156,11 @@ def _add(found: _LogSums, results: Results) -> None:
     if found.times:
         subject.metric(COMPILE_LATENCY, found.times[SAME[WHOLE]], "ns")
     for name, ns in found.times.items():
-        subject.metric(f"compile_phase:{name}", ns, "ns")
+        subject.metric(f"compile_phase:{name}", ns, "ns", better=None)  # they lie within each other
     for name, count in found.caches.items():
         subject.metric(f"{name}{'s' if name.endswith('hit') else 'es'}", count, "count")
+    for row in found.kernels.rows():
+        subject.text("kernel_source", row)
     place = {**subject.place(), "unit": "count", "better": "lower"}
     for metric, kind in COUNTED.items():
         counts = {key[1:]: count for key, count in found.reasons.items() if key[0] == kind}

@@ -25,16 +25,16 @@ from ..readers.document import BadRecord, Object, decode, labels
 from ..readers.json_stream import JsonArray, TornElement
 from ..readers.packing import packing_of
 from ..readers.text_pieces import pieces
-from ._trace_rows import BAD, COMPUTED_AXES, FIELDS, FIELDS_IN_PLACE, JSONS, RECORDS, ROWS, TEXTS
+from ._trace_rows import COMPUTED_AXES, FIELDS, FIELDS_IN_PLACE, JSONS, ON_GPU, RECORD_COUNTS, RECORDS, ROWS, TEXTS
 
 KEY = "traceEvents"
-ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
+ON_DEVICE = (*ON_GPU, "gpu_user_annotation")
 ENVIRONMENT = ("deviceProperties", "cupti_version", "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
                "hip_driver_version", "roctracer_version")  # fmt: skip
 BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d{1,19})')
 LOOK = 1 << 16  # bytes at either end in which the base of the times is looked for
 SEPARATOR = re.compile(rb"[\s,]*")
-IN_PYTHON = 5_000  # rows of a block that are passed through Python; a file of its own is for more
+IN_PYTHON = 5_000  # records of a block whose rows are passed through Python; a file of its own is for more
 
 
 class TorchTrace(Format):
@@ -246,20 +246,16 @@ class _Reader:
                 self._load(table, first, (first + last) // 2)
                 self._load(table, (first + last) // 2 + 1, last)
             return
-        ((count, bad, first_us),) = self._worker.execute(
-            "SELECT count(*), count(*) FILTER (kind = 'bad'), min(recorded_at) FROM records"
-        ).fetchall()
-        self._rows = count
-        self._tally.loaded += count - bad
-        self._tally.rejected += bad
+        ((first_us, count, *counts),) = self._worker.execute(RECORD_COUNTS).fetchall()
+        counted = dict(zip(ROWS, (each or 0 for each in counts), strict=True))  # NULL where there is no event
+        self._tally.loaded += count - counted[Reject]
+        self._tally.rejected += counted[Reject]
         if first_us is not None:
             self.first_us = first_us if self.first_us is None else min(first_us, self.first_us)
         self._announce()
         place = f"{literal(self._part.run_id)} AS run_id, {literal(self._part.source_id)} AS source_id, line"
-        for event, select in ROWS.items():
-            self._add(event, select.replace("{place}", place))
-        if bad:
-            self._add(Reject, BAD.replace("{place}", place))
+        for event, (_, select) in ROWS.items():
+            self._add(event, select.replace("{place}", place), counted[event])
 
     def _reject(self, line: int, text: str) -> None:
         """Account for an event, counted as a line already, that no row can be made of."""
@@ -299,11 +295,12 @@ class _Reader:
             self._worker.execute("INSERT INTO cases FROM new_cases")
             self._worker.unregister("new_cases")
 
-    def _add(self, event: type[Event], select: str) -> None:
-        """Add the rows of a query, of a small block through Python, so that a thousand small traces are not as many files."""
-        if self._rows > IN_PYTHON:
+    def _add(self, event: type[Event], select: str, count: int) -> None:
+        """Add the rows of a query of so many records; few go through Python: a thousand small traces are not as many files."""
+        if count > IN_PYTHON:
             moment = "" if event is Reject else "REPLACE (make_timestamp(recorded_at) AS recorded_at)"
             self._batch.copy(self._worker, event, f"SELECT * {moment} FROM ({select})")
+        if not 0 < count <= IN_PYTHON:
             return
         result = self._worker.execute(select)
         names = [column[0] for column in result.description]

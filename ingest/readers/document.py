@@ -19,6 +19,7 @@ MAX_BYTES = 128 << 20  # of a document, unpacked
 MAX_CONTAINERS = 4_000_000  # lists and objects of a document: each takes a hundred bytes, however short its text
 MAX_LINES = 4_000_000  # of a document that is read by its lines, for the same reason
 MAX_DEPTH = 64
+INT64 = range(-(2**63), 2**63)  # the whole numbers that a column takes
 MOMENT = re.compile(
     r"(\d{4})[-./](\d{1,2})[-./](\d{1,2})(?:(?:T|\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?)?"
     r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?",
@@ -83,8 +84,8 @@ class Object(dict[str, Any]):
         value = self.take(key)
         if type(value) is float and value.is_integer():
             value = int(value)
-        if value is not None and (type(value) is not int or not -(2**63) <= value < 2**63):
-            raise BadRecord(f"{key} is {show(value)}, not a whole number of 64 bits")
+        if value is not None and (type(value) is not int or value not in INT64):
+            raise not_whole(key, value)
         return value
 
     def count(self, key: str) -> int | None:
@@ -272,6 +273,11 @@ def show(value: Any) -> str:
     """A value as a reason quotes it."""
     text = json.dumps(value) if isinstance(value, float) else as_json(value)  # which writes Infinity as a text
     return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def not_whole(key: str, value: Any) -> BadRecord:
+    """The reason to reject a record whose value does not fit its column."""
+    return BadRecord(f"{key} is {show(value)}, not a whole number of 64 bits")
 
 
 def labels(values: Mapping[str, Any]) -> Json | None:

@@ -16,6 +16,7 @@ from ..format import MAX_LINE_BYTES, Format, Head
 from .packing import PackingError, packing_of, unpacked
 
 HEAD_BYTES = 1 << 16
+_TRIES = 5  # of a look below a folder
 FOLDERS_NAMED = 3  # subfolders that a note names, rather than a pattern
 
 
@@ -69,22 +70,39 @@ def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[st
         else:
             notes.append(f"{target} is a special file ({stat.filemode(entry.stat().st_mode)[0]}); left out")
     if folders:
-        found += _below(path, inside, kinds(), notes)
+        found += [*_below(path, inside, {kind.name: kind for kind in kinds()}, found, notes)]
     if not found:
         raise NoFilesError(f"the folder {path} holds no files.")
     return found
 
 
-def _below(path: Path, inside: Path, kinds: Iterable[Format], notes: list[str]) -> Iterator[FileLocation]:
-    """The files below a folder where a format's may lie, if they are of it; links that lead out are not followed."""
-    for kind in kinds:
-        targets = sorted({target for pattern in kind.places for target in path.glob(pattern)})
+def _below(
+    path: Path, inside: Path, kinds: Mapping[str, Format], here: Iterable[FileLocation], notes: list[str]
+) -> Iterator[FileLocation]:
+    """The files below a folder where a format's may lie, if they are of it; links that lead out are not followed.
+
+    `here` is what lies in the folder itself.
+    """
+    for kind in kinds.values():
+        targets = sorted({target for pattern in kind.places for target in _matches(path, pattern)})
+        if targets and kind.beside:
+            others = [kinds[name] for name in kind.beside if name in kinds]
+            if not any(_is(other, place.path) for place in here for other in others):
+                continue
         for target in targets:
             if way := _astray(target, inside, deep=True):
                 if (note := f"{target} leads {way}; not followed") not in notes:
                     notes.append(note)
             elif target.is_file() and _is(kind, target):
                 yield FileLocation(target, target.relative_to(path).as_posix(), kind)
+
+
+def _matches(path: Path, pattern: str) -> list[Path]:
+    """The paths below a folder that a pattern matches, where others may remove folders meanwhile."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(FileNotFoundError):
+            return [*path.glob(pattern)]
+    raise NoFilesError(f"folders below {path} are removed while they are looked at. Load it when that has ended.")
 
 
 def left_below(path: Path, found: Iterable[FileLocation]) -> str | None:

@@ -32,7 +32,7 @@ from ...warehouse.secrets import masked_command, masked_parameters, without_secr
 from ..format import MAX_TEXT, Part, Tally
 from ..source_index import content_uuid
 from .bulk import LONGEST_NAME, LONGEST_NS, Rows, is_whole, rows_of
-from .document import BadRecord, labels
+from .document import INT64, BadRecord, labels, not_whole
 from .revision import revision_of
 from .settings import nested_settings
 from .units import SPREADS, Unit, unit_of
@@ -215,7 +215,13 @@ class Results:
             name: What is measured.
             parameters: Further axes; nothing that varies from run to run.
             axes: Columns of `cases`.
+
+        Raises:
+            BadRecord: A number is larger than its column takes.
         """
+        for axis, value in axes.items():
+            if type(value) is int and value not in INT64:
+                raise not_whole(axis, value)
         case_id, work_hash, name, parameters = case_of(name, parameters or {}, **axes)
         subject = self._subjects.setdefault(case_id, Subject(self, case_id, self._line))
         if not subject.is_announced and (self.run_id, case_id) not in self._announced:

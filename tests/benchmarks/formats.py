@@ -12,6 +12,8 @@ from .figures import BENCH, Figures, python, weigh
 
 DAYS, COMPILERS, MODELS = 32, ("eager", "aot_eager", "inductor", "inductor_no_cudagraphs"), (45, 61, 60)
 TRACE_MB, PART_MB, BLOCK_MB = 1000, 100, 10
+COMPARED_MB = 130  # 400,000 events
+MOST_LOADS = 3 / 1.8  # times json.load of one trace, for the comparison of two
 MIXED = 10_000
 
 READ_CSV = """
@@ -46,6 +48,7 @@ def measure(figures: Figures) -> None:
         folder = Path(name)
         _archive(figures, folder)
         _trace(figures, folder)
+        _comparison(figures, folder)
         _recognition(figures, folder)
 
 
@@ -94,10 +97,19 @@ def _trace(figures: Figures, folder: Path) -> None:
     whole.unlink()
 
 
-def _write_trace(path: Path, megabytes: int) -> Path:
+def _comparison(figures: Figures, folder: Path) -> None:
+    """Two traces by operator and kernel."""
+    sides = [str(_write_trace(folder / f"side-{seed}.json", COMPARED_MB, seed)) for seed in (1, 2)]
+    reference = python(LOAD_JSON, sides[0])
+    ours = weigh([*BENCH, "compare", *sides], cwd=folder)
+    figures.add("compare two traces of 400,000 events", ours.seconds, "s", reference=reference.seconds,
+                most=MOST_LOADS * reference.seconds, against="json.load of one")  # fmt: skip
+
+
+def _write_trace(path: Path, megabytes: int, seed: int = 1) -> Path:
     """Ten megabytes of random events, over and over at later times and with other ids."""
     path.parent.mkdir(exist_ok=True)
-    rng = random.Random(1)
+    rng = random.Random(seed)
     events, size, number = [], 0, 0
     while size < BLOCK_MB * 1_000_000:
         number += 1

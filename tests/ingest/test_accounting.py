@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from bench.ingest.format import Tally
+from bench.ingest.formats.gungraun import Gungraun
 from bench.ingest.formats.scheduler import SchedulerSteps
 from bench.ingest.load_notes import folded
 from bench.ingest.plan import SourceOptions
+from bench.ingest.registry import find_format
 from bench.ingest.run import ingest
 from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
@@ -21,6 +23,8 @@ from bench.warehouse.upkeep.verify import verify
 
 from ..exhaustive import in_parts
 from .conftest import Load, Rows
+from .formats.reading import lay, read_file
+from .formats.samples import SAMPLES
 from .records import lines, step
 
 
@@ -122,12 +126,39 @@ def test_a_reader_that_loses_a_line_is_an_error(load: Load, tmp_path: Path, monk
 
         monkeypatch.setattr(SchedulerSteps, "read", forget)
         with pytest.raises(
-            BenchError, match=r"5 lines read, but accounted for are . loaded.* please report it"
+            BenchError, match=r"5 lines read, but accounted for are . loaded.* Please report it"
         ) as error:
             load(path)
         assert error.value.exit_code == Exit.INTERNAL
     monkeypatch.setattr(SchedulerSteps, "read", read)
     assert load(path).lines[0].loaded == 5
+
+
+def raise_key_error(*_: object) -> None:
+    raise KeyError("a key")
+
+
+def test_a_bug_in_a_reader_costs_its_file_alone(
+    load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and behind it in the same batch all is loaded, runs that files name by their content too; later it is, too."""
+    names = ("github-action-benchmark", "gungraun", "hyperfine")
+    files = [tmp_path / kind / next(iter(SAMPLES[kind])) for kind in names]
+    for path, kind in zip(files, names, strict=True):
+        lay(path.parent, SAMPLES[kind])
+    whole = [
+        read_file(find_format(kind), path, path.name).tally.loaded for path, kind in zip(files, names, strict=True)
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(Gungraun, "load", raise_key_error)
+        with pytest.raises(
+            BenchError, match=r"the reader of gungraun failed, KeyError: 'a key'.*2 other files are"
+        ) as error:
+            load(*files)
+    loaded: dict[str, int] = dict(rows("SELECT format, sum(loaded)::INTEGER FROM source_files GROUP BY format"))
+
+    assert (error.value.exit_code, loaded) == (Exit.INTERNAL, {names[0]: whole[0], names[2]: whole[2]})
+    assert [line.loaded for line in load(*files).lines] == [0, whole[1], 0]
 
 
 def test_lines_that_no_pattern_matches_are_counted(load: Load, rows: Rows, tmp_path: Path) -> None:

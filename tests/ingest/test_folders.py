@@ -1,6 +1,8 @@
 """Folders of folders: what `bench ingest profiling_dir/` makes of them."""
 
+import itertools
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError
 
 from .conftest import Load, Rows
+from .formats.reading import lay
+from .formats.samples import SAMPLES
 from .records import lines, step
 
 
@@ -124,3 +128,38 @@ def test_tables_that_lie_deeper_are_proposed_for_the_whole_path(load: Load, rows
 def test_a_repeat_is_told_by_its_name(name: str, repeats: bool) -> None:
     """By a word that counts, or a date; a bare number may be a setting."""
     assert is_repeat(name) is repeats
+
+
+@pytest.mark.parametrize("vanishing", [2, 10_000])
+def test_folders_that_vanish_under_the_look_are_looked_at_again(
+    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch, vanishing: int
+) -> None:
+    """A job that removes its folders meanwhile costs no file that stays, though it never stops."""
+    lay(tmp_path / "in", {"job/summary.json": SAMPLES["gungraun"]["summary.json"]})
+    glob, looks = Path.glob, itertools.count()
+
+    def vanish(self: Path, pattern: str) -> Iterator[Path]:
+        if self == tmp_path / "in" and next(looks) < vanishing:
+            raise FileNotFoundError(self)
+        return glob(self, pattern)
+
+    monkeypatch.setattr(Path, "glob", vanish)
+    assert [line.loaded for line in load(tmp_path / "in").lines] == [1]
+
+
+def test_a_folder_keeps_its_name_though_another_shares_a_file(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """The accuracy of both is byte for byte the same: it belongs to both, and the times are not those of the other config."""
+    names = ["base", "candidate"]
+    for name, took in zip(names, ("10.0", "20.0"), strict=True):
+        (tmp_path / name).mkdir()
+        for kind, text in (
+            ("accuracy", "dev,name,batch_size,accuracy\ncuda,net,4,pass\n"),
+            ("performance", f"dev,name,batch_size,speedup,abs_latency\ncuda,net,16,2.0,{took}\n"),
+        ):
+            (tmp_path / name / f"inductor_torchbench_amp_training_cuda_{kind}.csv").write_text(text)
+    report = load(*(tmp_path / name for name in names))
+
+    assert [line.loaded for line in report.lines] == [1, 1, 1, 1] and not report.notes
+    found = "SELECT config, value FROM metrics JOIN cases USING (run_id, case_id) JOIN runs USING (run_id)"
+    assert rows(f"{found} WHERE metric = 'absolute_latency' ORDER BY 1") == [("base", 10e6), ("candidate", 20e6)]
+    assert rows("SELECT config, count(*) FROM sources GROUP BY 1 ORDER BY 1") == [("base", 2), ("candidate", 2)]

@@ -331,7 +331,7 @@ def test_an_error_in_the_middle_leaves_the_file_out(
         return original(record, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(scheduler, "_chunk", fail)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(BenchError, match="boom"):
         load(profile)
     assert rows("SELECT name, loaded FROM sources") == [("p_9.jsonl", 3)]
 

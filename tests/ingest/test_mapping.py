@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import random
+import re
 import shlex
 import string
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bench.cli import cli
 from bench.ingest.command import ingest as command
 from bench.ingest.plan import SourceOptions
 from bench.ingest.readers.units import unit_of
@@ -761,3 +763,22 @@ def test_the_same_mapping_gives_the_same_columns_for_every_file(tmp_path: Path) 
     assert axes(found[0]) == axes(found[1])
     assert [{m.metric for m in each.of(Metric)} for each in found] == [{"tok_s", "gpu_util"}, {"tok_s", "gpu_util"}]
     assert [{t.metric for t in each.of(Timing)} for each in found] == [{"mean_ttft_ms"}, {"mean_ttft_ms"}]
+
+
+def test_rows_that_an_earlier_run_holds_are_told(tmp_path: Path) -> None:
+    """A table to which rows were added is a new run, with the command that leaves the earlier one out."""
+    table, words = tmp_path / "t.csv", ["--map", "name=model,value=ms,unit:=ms"]
+    store = ["--store", str(tmp_path / "store")]
+    table.write_text("model,ms\na,1\nb,2\n")
+    first = CliRunner().invoke(cli, ["ingest", str(table), *words, *store])
+    table.write_text("model,ms\na,1\nb,2\na,1.1\n")
+    second = CliRunner().invoke(cli, ["ingest", str(table), *words, *store])
+    table.write_text("model,ms\na,1\nb,3\na,1.1\nb,2\n")
+    other = CliRunner().invoke(cli, ["ingest", str(table), *words, *store])
+
+    assert "counts twice" not in first.stderr + other.stderr
+    cure = re.search(r"counts twice\. Leave it out with: bench (forget \S+)", second.stderr)
+    assert cure is not None, second.stderr
+    assert CliRunner().invoke(cli, [*cure[1].split(), "--yes", *store]).exit_code == 0
+    rows = CliRunner().invoke(cli, ["sql", "SELECT count(*) AS n FROM samples", "--format", "json", *store])
+    assert json.loads(rows.stdout) == [{"n": 3 + 4}]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from bench.ingest.command import ingest as command
 from bench.ingest.formats import _serving
+from bench.ingest.formats.tritonbench import Tritonbench
 from bench.ingest.readers.document import Object
 from bench.ingest.readers.leading_text import document_in
 from bench.ingest.readers.settings import is_setting
@@ -58,6 +59,36 @@ def test_a_time_series_has_times_that_differ_and_texts_that_do_not(
     (tmp_path / "a.csv").write_text(text)
 
     assert recognised(tmp_path / "a.csv") == expected
+
+
+@pytest.mark.parametrize(
+    "content", ["\n\na,b\n1,2\n", "\n\n\n", ",\n,\n", '""\n""\n', "\ufeff\n\n1\n", ";\n;\n", "[\n\n"]
+)
+def test_every_format_looks_at_lines_that_hold_nothing(tmp_path: Path, content: str) -> None:
+    """Two blank lines at the beginning of any file were an internal error."""
+    (tmp_path / "a").write_text(content)
+
+    assert recognised(tmp_path / "a") == []
+
+
+def test_a_format_that_fails_at_looking_leaves_the_file_to_others(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be somebody else's; the note names it."""
+
+    def fail(*_: object) -> bool:
+        raise KeyError("a key")
+
+    monkeypatch.setattr(Tritonbench, "recognise", fail)
+    (tmp_path / "a.csv").write_text(SERIES)
+
+    report = load(tmp_path / "a.csv")
+
+    assert [line.format for line in report.lines] == ["time-series"]
+    assert any(
+        "the format tritonbench failed to look at it, a bug in that format (KeyError: 'a key')" in n
+        for n in report.notes
+    )
 
 
 def test_what_looks_like_a_time_series_is_told_why_it_is_none(tmp_path: Path) -> None:

@@ -72,6 +72,14 @@ def is_bulk(folder: Path, data: bytes) -> bool:
             batch.parts.clear()
 
 
+@pytest.mark.parametrize("bulk", [False, True])
+def test_a_byte_order_mark_is_no_damage(tmp_path: Path, bulk: bool) -> None:
+    """PowerShell writes one at the beginning; the first step was rejected."""
+    data = lines(*map(step, range(4))).encode()
+
+    assert read(tmp_path, b"\xef\xbb\xbf" + data, bulk=bulk) == read(tmp_path, data, bulk=bulk)
+
+
 def test_writer_1_is_taken_field_by_field(tmp_path: Path) -> None:
     """Every field of writer 1 has a column; its monotonic timestamp is no wall clock."""
     chunks, rejects, tally = read(tmp_path, lines(step(7)).encode(), bulk=True)

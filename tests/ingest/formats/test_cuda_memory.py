@@ -10,6 +10,7 @@ from bench.ingest.formats import cuda_memory
 from bench.ingest.registry import formats
 from bench.warehouse.events import MemorySample, Metric, Reject
 
+from . import fuzz
 from .reading import lay, read, read_file, recognised
 from .snapshots import MIB, allocation, block, free, snapshot
 
@@ -24,6 +25,11 @@ def dumped(value: Any, protocol: int = pickle.DEFAULT_PROTOCOL) -> bytes:
 def live(data: bytes) -> dict[str | None, float | None]:
     """The bytes of each call path of a pickle."""
     return {metric.original_value: metric.value for metric in read(KIND, data, "a.pickle").of(Metric)}
+
+
+def test_a_snapshot_cut_at_any_byte_is_a_reject() -> None:
+    """Inside of a number, too, whose bytes `struct` misses."""
+    assert fuzz.cut([KIND]) > 700
 
 
 @pytest.mark.parametrize("protocol", [2, 4, 5])

@@ -46,12 +46,12 @@ def test_a_sample_is_of_one_format_and_loads_whole(tmp_path: Path, kind: str) ->
 
 
 @pytest.mark.parametrize("places", in_parts(range(80), every=10))
-@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("kind", SAMPLES | BINARY)
 def test_a_file_cut_anywhere(tmp_path: Path, kind: str, places: Sequence[int]) -> None:
     """At eighty places of each sample, the last twenty bytes among them; the fuzz cuts at every byte."""
-    lay(tmp_path, SAMPLES[kind])
-    name = next(iter(SAMPLES[kind]))
-    data = SAMPLES[kind][name]
+    files = (SAMPLES | BINARY)[kind]
+    lay(tmp_path, files)
+    name, data = next(iter(files.items()))
     ends = [*(1 + place * (len(data) - 21) // 60 for place in range(60)), *range(len(data) - 20, len(data))]
     for end in map(ends.__getitem__, places):
         (tmp_path / name).write_bytes(data[:end])
@@ -60,10 +60,32 @@ def test_a_file_cut_anywhere(tmp_path: Path, kind: str, places: Sequence[int]) -
 
 @pytest.mark.exhaustive
 def test_damaged_files() -> None:
-    """A few hundred of what `python -m tests.ingest.formats.fuzz` does; some go through a store."""
-    counts = fuzz.run(600, seed=3, stored=300)
+    """Twelve a format of what `python -m tests.ingest.formats.fuzz` does; some go through a store."""
+    counts = fuzz.run(12 * len(SAMPLES | BINARY), seed=3, stored=300)
 
     assert all(counts[f"{kind} rejected"] for kind in SAMPLES | BINARY)
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("google-benchmark-text", b"bytes_per_second=", b"bytes_per_second=e"),
+        ("gungraun", b'"Int": 1500', b'"Int": {"": []}'),
+        ("hf-benchmark", b'"dt_tokens": ', b'"dt_tokens": true, "dt": '),
+        ("vllm", b'"output_lens": [3, 0]', b'"output_lens": []'),
+        ("vllm", b'"ttfts": [0.01, 0.0]', b'"ttfts": []'),
+        ("mlperf-training", b'"key": "global_batch_size"', b'"key1": 5'),
+        ("mlperf-training", b'"time_ms": 1767226600100', b'"time": 5'),
+        ("mlperf-training", b'"time_ms": 1767225600000', b'"time_ms": 1e300'),
+    ],
+)
+def test_damage_that_a_reader_once_raised_at(tmp_path: Path, kind: str, old: bytes, new: bytes) -> None:
+    """Found by the fuzz."""
+    files = dict(SAMPLES[kind])
+    name = next(iter(files))
+    assert old in files[name]
+
+    fuzz.check_files(kind, tmp_path, {**files, name: files[name].replace(old, new)}, "one place is another")
 
 
 @pytest.mark.exhaustive
@@ -81,6 +103,20 @@ def test_ten_megabytes_of_text(tmp_path: Path, kind: str) -> None:
     read = fuzz.check(find_format(kind), tmp_path / name, name)
 
     assert all(len(text or "") <= 70_000 for text in [event.text for event in read.of(Reject)])
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_trace_that_ends_before_its_events_is_a_reject(tmp_path: Path, count: int) -> None:
+    """Its writer was killed; a trace without any event is whole."""
+    files = dict(SAMPLES["torch-trace"])
+    name, data = next(iter(files.items()))
+    end = data.index(b'"traceEvents": [') + len(b'"traceEvents": [')
+
+    read = fuzz.check_files(
+        "torch-trace", tmp_path, {**files, name: data[:end] + b"]}" * count}, "cut before its events"
+    )
+
+    assert (read.tally.loaded, read.tally.rejected) == (0, 1 - count)
 
 
 def test_a_file_too_large_for_a_document_is_a_reject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -328,3 +328,14 @@ def test_zero_of_what_was_not_measured_stays_in_fields(tmp_path: Path) -> None:
 def test_what_is_no_record_is_a_reject_with_its_reason(document: Any, reason: str, tmp_path: Path) -> None:
     """And nothing else of the file is lost."""
     assert tool(document, tmp_path).rejects() == [(1, reason)]
+
+
+def test_an_axis_larger_than_its_column_is_a_reject() -> None:
+    """It was an error where its rows are written, which ended the whole call."""
+    (name, content), *_ = SAMPLES["hf-benchmark"].items()
+    document = json.loads(content)
+    document["config"]["sequence_length"] = 10**30
+
+    found = read("hf-benchmark", json.dumps(document).encode(), name)
+
+    assert [reason for _, reason in found.rejects()] == [f"sequence_length is {10**30}, not a whole number of 64 bits"]

@@ -72,6 +72,14 @@ def test_a_pass_becomes_a_step_with_totals(tmp_path: Path, bulk: bool) -> None:
 
 
 @pytest.mark.parametrize("bulk", [False, True])
+def test_a_byte_order_mark_is_no_damage(tmp_path: Path, bulk: bool) -> None:
+    """PowerShell writes one at the beginning; the first pass was rejected."""
+    data = text(traced(fpm(4, prefill=512, decode=3)), traced(fpm(5, decode=3)))
+
+    assert read(tmp_path, b"\xef\xbb\xbf" + data, bulk=bulk) == read(tmp_path, data, bulk=bulk)
+
+
+@pytest.mark.parametrize("bulk", [False, True])
 def test_a_plain_recorder_has_the_same_metrics(tmp_path: Path, bulk: bool) -> None:
     """Without the envelope nobody knows the mode of the capture."""
     steps, _, _, _ = read(tmp_path, text(received(fpm(1, decode=2))), bulk=bulk)

@@ -31,7 +31,14 @@ def test_a_line_is_a_timing_of_its_iterations() -> None:
 
     assert got.samples() == [(250_500, 1000), (480_000, 2000), (500, 5)]
     assert got.names == ["BenchmarkFib/n=10/kind=fast-8", "BenchmarkOther"]
-    assert got.tally.notes == ["bench.txt: 2 lines are not results"]
+    assert got.tally.notes == []
+
+
+def test_a_package_that_failed_is_told() -> None:
+    """That one passed is not: Go prints it of each."""
+    assert load(TEXT + "FAIL\nexit status 1\nFAIL\texample.com/c\t0.1s\n").tally.notes == [
+        "bench.txt: 3 lines are not results"
+    ]
 
 
 def test_other_units_are_metrics() -> None:
