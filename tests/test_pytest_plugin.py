@@ -7,6 +7,7 @@ from pathlib import Path
 
 import bench
 import pytest
+from bench.warehouse.console.numbers import duration
 
 from .builders import stored
 from .exhaustive import exhaustive
@@ -96,6 +97,11 @@ def test_calls_are_recorded(pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["bench: measuring into *store", "test_a.py::test_plain?1?  *ns*", "recorded as run *"])
     # not all, where a machine is busy
     assert re.search(r"^test_a.py::test_\S+ +\S+ ns +±\S+ %$", done.stdout.str(), re.MULTILINE)
+    printed = re.findall(r"^test_a.py::test_\S+ +(\S+ \S+) +±?", done.stdout.str(), re.MULTILINE)
+    known = stored("SELECT median FROM cells WHERE metric = 'latency' AND phase = 'steady'")
+    assert sorted(printed) == sorted(
+        str(duration(median)) for (median,) in known
+    )  # as `bench show` says, of calm samples
     assert stored("SELECT config, suite, source FROM runs") == [("mine", "pytest", "measure")]
     assert stored(
         "SELECT name, parameters, kind, status FROM cases JOIN outcomes USING (run_id, case_id) ORDER BY ALL"
@@ -186,7 +192,7 @@ def test_what_raises_is_an_outcome(pytester: pytest.Pytester) -> None:
     done.stdout.no_fnmatch_line("*measure_call*")
     done.stdout.fnmatch_lines(["test_a.py:1: ValueError"])
     query = "SELECT status, reason, exception FROM outcomes WHERE case_id IS NOT NULL"
-    assert stored(query) == [("fail_to_run", "no such thing", "ValueError")]
+    assert stored(query) == [("fail_to_run", "ValueError: no such thing", "ValueError")]
 
 
 def test_a_test_measures_one_call(pytester: pytest.Pytester) -> None:

@@ -253,6 +253,7 @@ def _say_parts(store: Store, name: str) -> None:
             None if question.metric == "latency" else question.metric,
             question.backends[0] if len(question.backends) == 1 else None,
         )
+        talk("parts of the difference, the largest first:")
         for row in first_rows(warehouse, sides, asked):
             talk(row)
 

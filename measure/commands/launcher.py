@@ -70,6 +70,7 @@ def _run(request: dict[str, Any], replies: BinaryIO) -> dict[str, Any]:
     os.close(reading)
     return {
         "duration_ns": ended - began, "timed_out": timed_out, "code": os.waitstatus_to_exitcode(status),
+        "left_group": pid if _has_members(pid) else None,
         "user_ns": round(usage.ru_utime * 1e9), "system_ns": round(usage.ru_stime * 1e9),
         "peak_bytes": usage.ru_maxrss * 1024, "seen_bytes": seen, "tree_bytes": together,
         "minor_faults": usage.ru_minflt, "major_faults": usage.ru_majflt,
@@ -147,6 +148,17 @@ def _kill(pid: int) -> None:
             kill(whom, signal.SIGKILL)
         except ProcessLookupError:
             continue
+
+
+def _has_members(group: int) -> bool:
+    """Return whether a process group has processes, ended ones among them that nobody waited for."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _high_water(pid: int) -> int:

@@ -21,7 +21,7 @@ from ..engine.estimate import Estimate, level_of, paired
 from ..engine.sampling import StoppingRule, Verdict, balanced_orders
 from ..system.instructions import CannotCount
 from .plan import PlannedCommand, Template
-from .process import COUNTERS, Launcher, NotStarted, Ran
+from .process import COUNTERS, Launcher, NotStarted, Ran, running_groups
 
 if TYPE_CHECKING:
     from ..revisions.options import MeasuredSide
@@ -75,6 +75,8 @@ class CommandResult:
     count: int = 0  # runs, warm-ups and failed ones included
     failures: int = 0
     running: int = 0  # failures since the last success
+    left_groups: set[int] = field(default_factory=set)  # in which runs left processes behind
+    left: int = 0  # of these groups, at the end
     instructions: list[float] = field(default_factory=list)  # of some more runs
     begun: bool = False  # whether its setup ran, so that its cleanup must run
     given_up: bool = False
@@ -224,6 +226,8 @@ class CommandMeasurement:
             self._failed(result, phase, "fail_to_run", str(error))
             result.given_up = True  # it would not start the next time either
             return
+        if ran.left_group:
+            result.left_groups.add(ran.left_group)
         is_ended_badly = ran.failed(settings.fine)
         files, problem = loads.written() if loads and not is_ended_badly else ([], "")
         failed = is_ended_badly or bool(problem)
@@ -300,6 +304,9 @@ class CommandMeasurement:
     def _conclude(self, result: CommandResult, reference: CommandResult, stopped: str) -> None:
         """Record the final outcome of the case: ok, or its last failure."""
         runs = result.count
+        if result.left_groups and (left := len(result.left_groups & running_groups())):
+            result.left = left
+            result.case.metric("left_running", left, unit="count")
         if result.status != "ok":
             of_a_run = runs > 1 and result.details["phase"] != "load"
             times = f"{result.failures} of {runs} runs failed, the last: " if of_a_run else ""

@@ -22,7 +22,8 @@ COUNTERS = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_s
 class Ran:
     """One run. Times are in ns; counters and memory include descendants that the process waited for.
 
-    `code` is the exit code, negative for the signal that ended it. `peak_bytes` is the kernel's high-water mark of one
+    `code` is the exit code, negative for the signal that ended it; `left_group` the process
+    group in which it left others behind. `peak_bytes` is the kernel's high-water mark of one
     process. For a process smaller than the launcher that mark is the launcher's own; `seen_bytes` is then the largest size
     that was sampled, and the peak lies between the two. For larger processes both are equal. `tree_bytes` is the largest
     sampled size of the process and its descendants together, None if it had none.
@@ -31,6 +32,7 @@ class Ran:
     duration_ns: int
     timed_out: bool
     code: int
+    left_group: int | None
     user_ns: int
     system_ns: int
     peak_bytes: int
@@ -66,6 +68,17 @@ class Ran:
         status, reason = end.details(timeout_s or 0.0)
         details = {"exit_code": end.exit_code, "signal": end.signal, "stderr_tail": tail or None}
         return status, reason.replace("worker ended", "ended"), details
+
+
+def running_groups() -> set[int]:
+    """The process groups of this machine in which a process has not ended."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            state, _, group = stat.read_bytes().rpartition(b")")[2].split()[:3]
+            if state not in (b"Z", b"X"):
+                found.add(int(group))
+    return found
 
 
 class NotStarted(Exception):

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from ...warehouse.console.numbers import is_too_wide, scale, size, speed_of
+from ...warehouse.console.numbers import counted, is_too_wide, scale, size, speed_of
 from ...warehouse.console.tables import escape
 from ..engine.estimate import LEAST_BLOCKS, NORMAL_975, Estimate, contradiction
 from ..system.instructions import counts_in_words
@@ -138,6 +138,11 @@ def notes(result: CommandResult, reference: CommandResult, *, warmup: int, empty
         if not doubted and result is not reference and reference.runs:
             doubted = result.against(reference).doubt
         yield "; ".join(filter(None, (f"{title}: {result.reason}", doubted)))
+    if result.left:
+        yield (
+            f"{title}: processes that {counted(result.left, 'run')} started are still running: they take time from later runs. "
+            "Let the command wait for them, or end them with --conclude"
+        )
     if result.instructions:
         first = [] if result is reference else reference.instructions
         yield f"{title}: {counts_in_words(result.instructions, first)}"

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...warehouse.errors import described
 from ...warehouse.files import make_folder
 from ...warehouse.recorder import Run
 from ..pytorch import lines
@@ -50,7 +51,7 @@ def _energies(program: Program, sides: list[MeasuredBackend]) -> Iterator[tuple[
         try:
             found = program.device.energy(side.call, loops)
         except Exception as error:
-            found = EnergyReading(reason=f"{type(error).__name__}: {error}")
+            found = EnergyReading(reason=described(error))
         yield side, Fact("gpu_energy", found.joules, "J", "lower", found.reason)
         if found.watts is not None:
             yield side, Fact("gpu_power", found.watts, "W")
@@ -65,7 +66,7 @@ def _traces(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterato
                     steady_ns = statistics.median(side.steady_ns)  # of calls in which no profiler slows the host
                     yield side, Fact("kernel_share", fact.value / steady_ns, "ratio", "higher")
         except Exception as error:
-            yield side, Fact("trace", None, text=f"{type(error).__name__}: {error}")
+            yield side, Fact("trace", None, text=described(error))
 
 
 def _minified(run: Run, program: Program, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
@@ -74,7 +75,7 @@ def _minified(run: Run, program: Program, sides: list[MeasuredBackend]) -> Itera
             for fact in program.minify(side.backend, place):
                 yield side, fact
         except Exception as error:
-            yield side, Fact("minify", None, text=f"{type(error).__name__}: {error}")
+            yield side, Fact("minify", None, text=described(error))
 
 
 def _places(run: Run, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Path]]:

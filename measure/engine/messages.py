@@ -1,13 +1,17 @@
-"""Messages between a worker and its runner, and the text of errors as events keep it."""
+"""Messages between a worker and its runner, and errors as outcomes keep them."""
 
 import importlib
 import json
 import os
 from typing import Any
 
+from ...warehouse.errors import described, text_of
 from ...warehouse.secrets import masked
 
 TAIL_BYTES = 4096
+OUT_OF_MEMORY = (  # by torch's CPU allocator, by CUDA, and by its libraries, which have no class of exception for it
+    "not enough memory", "can't allocate memory", "out of memory", "cublas_status_alloc_failed", "cudnn_status_alloc_failed",
+)  # fmt: skip
 
 
 class Reporter:
@@ -46,6 +50,29 @@ class Reporter:
 def first_line(text: str) -> str:
     """The first non-empty line, at most 300 characters of it."""
     return next((clean(line.strip())[:300] for line in text.splitlines() if line.strip()), "")
+
+
+def reason_of(error: BaseException) -> str:
+    """An exception in one line."""
+    return first_line(described(error))
+
+
+def status_of(error: BaseException) -> str:
+    """The status for an exception: OOM if memory ran out on the host or a device, else fail_to_run.
+
+    A compiler wraps what failed: its causes count, too.
+    """
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    return "OOM" if any(map(_is_out_of_memory, seen)) else "fail_to_run"
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    text = text_of(error).lower()
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or any(words in text for words in OUT_OF_MEMORY)
 
 
 def clean(text: str) -> str:

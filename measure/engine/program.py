@@ -123,26 +123,3 @@ KERNEL_TIME = "kernel_time"  # of a call, by the profiler
 REFERENCE = "reference"  # a phase of loading, see Workload.no_reference
 Enter = Callable[[str], None]  # called with the phase that loading enters
 MakeProgram = Callable[[Workload, Settings, Enter], Program]
-
-
-OUT_OF_MEMORY = (  # by torch's CPU allocator, by CUDA, and by its libraries, which have no class of exception for it
-    "not enough memory", "can't allocate memory", "out of memory", "cublas_status_alloc_failed", "cudnn_status_alloc_failed",
-)  # fmt: skip
-
-
-def status_of(error: BaseException) -> str:
-    """The status for an exception: OOM if memory ran out on the host or a device, else fail_to_run.
-
-    A compiler wraps what failed: its causes count, too.
-    """
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        error = error.__cause__ or error.__context__  # type: ignore[assignment]
-    return "OOM" if any(map(_is_out_of_memory, seen)) else "fail_to_run"
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    text = str(error).lower()
-    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return named or any(words in text for words in OUT_OF_MEMORY)

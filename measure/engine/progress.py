@@ -42,7 +42,7 @@ class ProgressLines(ProgressListener):
 
     def __init__(self) -> None:
         self._all = self._begun = 0
-        self._workload = ""
+        self._workload = self._name = ""
         self._busy = False
 
     def plan(self, workloads: int) -> None:
@@ -52,7 +52,7 @@ class ProgressLines(ProgressListener):
     def begin(self, workload: Workload) -> None:
         """Write its name, and its number of how many."""
         self._begun += 1
-        self._workload = escape(self.title(workload))
+        self._workload, self._name = escape(self.title(workload)), workload.name
         progress(f"{self._begun} of {self._all} {self._workload}")
 
     def found(self, backend: str, numbers: Mapping[str, Any]) -> None:
@@ -65,7 +65,10 @@ class ProgressLines(ProgressListener):
         """Write what failed."""
         for backend, status in statuses.items():
             if status not in NOT_FAILURES:
-                progress(f"{self._workload} {backend}: {status}")
+                # a function stands where models have a backend, and the workload is named for the first of them
+                is_function = self._name in statuses
+                called = self._workload.replace(escape(self._name), escape(backend), 1) if is_function else ""
+                progress(f"{called or f'{self._workload} {backend}'}: {status}")
 
     def close(self) -> None:
         """Erase the line."""

@@ -3,8 +3,8 @@
 import traceback
 from dataclasses import replace
 
-from .messages import Reporter
-from .program import MakeProgram, ModelFailed, status_of
+from .messages import Reporter, status_of
+from .program import MakeProgram, ModelFailed
 from .workload import Job
 
 SIDES = 2  # the baseline and what is compared with it; in training each has weights of its own

@@ -1,4 +1,4 @@
-"""A worker: one fresh process that measures one workload with all its backends, `python -m bench.measure.engine.worker`.
+"""A worker: one fresh process that measures one workload with all its backends.
 
 It reads its job as one line of JSON on stdin, records into the run that the runner began, and reports its progress on a
 separate pipe, so that a crash can be attributed to the backend that was running. Its stdin stays open: when it closes, the
@@ -22,12 +22,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import astuple, replace
 from typing import Any
 
+from ...warehouse.errors import text_of
 from ...warehouse.recorder import Case, Run, join
 from ..system.devices import Device
 from ..system.memory_limit import bound
 from .extras import afterwards
 from .launcher import open_pipe
-from .messages import TAIL_BYTES, Reporter, clean, first_line, resolve
+from .messages import TAIL_BYTES, Reporter, clean, first_line, reason_of, resolve, status_of
 from .program import (
     Agreement,
     DeviceLost,
@@ -37,7 +38,6 @@ from .program import (
     MeasuredBackend,
     ModelFailed,
     Program,
-    status_of,
 )
 from .sampling import Reading, Sample, Sampler, SideFailed, Verdict
 from .trial import take_steps
@@ -59,6 +59,7 @@ class Measurement:
         self._reporter = reporter
         self._cases = {name: run.case(**job.workload.axes(name), announce=False) for name in job.workload.backends}
         self._expected: Any = None  # the baseline's output, kept
+        self._pid = os.getpid()
         self._trusted: Agreement | None = None  # whether others can be compared with it
         self._baseline_status = ""
 
@@ -171,6 +172,7 @@ class Measurement:
         try:
             program.facts(side.backend)  # forget those of other sides
             measured = program.memory(side.backend, side.call)
+            self._end_child()
             again = program.facts(side.backend)
             self._facts(side.case, (fact for fact in again if fact.value), phase="warmup")
         except Exception as error:
@@ -253,7 +255,13 @@ class Measurement:
                 side.case.metric("compile_latency", latency, unit="ns", better="lower", text=COLD)
         self._end(side.backend, "ok", reason=how)
 
+    def _end_child(self) -> None:
+        """End this process if it is one that the measured code made by a fork: it would measure beside the worker."""
+        if os.getpid() != self._pid:
+            os._exit(0)
+
     def _record(self, case: Case, reading: Reading, *, phase: str, **where: int) -> None:
+        self._end_child()
         details = {"device_ns": reading.device_ns, "process": self._job.process, **where, **reading.disturbance}
         case.timing(reading.duration_ns, phase=phase, loops=reading.loops, details=details)
         for name, (value, unit) in reading.gauges.items():
@@ -263,7 +271,7 @@ class Measurement:
         """Record the exception of a backend as its outcome, and as its accuracy outcome if that is still missing."""
         text = "".join(traceback.format_exception(error))
         sys.stderr.write(text)
-        reason = first_line(str(error)) or type(error).__name__
+        reason = reason_of(error)
         status = status or status_of(error)
         if status == "OOM" and self._is_crowded(backend):
             self._reporter.crowded(backend)
@@ -276,7 +284,7 @@ class Measurement:
             self._judged(backend, Agreement(False, reason, None, judged))
         self._end(
             backend, status, reason=reason,
-            exception=type(error).__qualname__, message=clean(str(error)[:TAIL_BYTES]), stderr_tail=clean(text[-TAIL_BYTES:]),
+            exception=type(error).__qualname__, message=clean(text_of(error)[:TAIL_BYTES]), stderr_tail=clean(text[-TAIL_BYTES:]),
         )  # fmt: skip
 
     def _is_crowded(self, backend: str) -> bool:
@@ -341,7 +349,3 @@ def _read_line() -> bytes:
     while not line.endswith(b"\n") and (byte := os.read(0, 1)):
         line += byte
     return line
-
-
-if __name__ == "__main__":
-    main()

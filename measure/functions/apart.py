@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..engine.messages import first_line
+from ..engine.messages import reason_of
 from ..engine.workload import Job, Settings, Workload
 from .program import Calls, FunctionProgram
 
@@ -61,6 +61,6 @@ def answer(look: Callable[[Callable[[], Calls]], Iterator[Any]]) -> None:
     try:
         found.extend(look(lambda: FunctionProgram(job.workload, job.settings).prepare(job.workload.baseline)))
     except Exception as error:
-        reason = first_line(str(error)) or type(error).__name__
+        reason = reason_of(error)
     json.dump({"found": found, "reason": reason}, answers)
     answers.flush()

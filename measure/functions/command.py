@@ -182,5 +182,5 @@ def _show(store: Store, run_id: str, fmt: str, precision: float, limit: str) -> 
     )
     for note in (note for result in found for note in result.notes(precision, limit)):
         talk(note)
-    if busy := busy_machine(result.disturbed for result in found):
+    if busy := busy_machine(found):
         talk(busy)

@@ -1,4 +1,4 @@
-"""The benchmarks that modules hold: found in a process of its own, `python -m bench.measure.functions.discovery MODULE…`."""
+"""The benchmarks that modules hold, found in a process of its own, whose arguments are the modules."""
 
 import inspect
 import itertools
@@ -132,7 +132,3 @@ def main() -> None:
         except BenchError as error:
             sys.exit(str(error))
         json.dump([asdict(group) for group in groups], out)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 import functools
 import gc
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...warehouse.recorder import Case
+from ..engine.messages import reason_of
 from ..engine.sampling import Reading, Sample, Sampler, SideFailed
 from .program import Calls, Here
 
@@ -20,11 +20,10 @@ Prepare = Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]] | None]
 
 @dataclass(slots=True)
 class CallMeasurement:
-    """The result of the first call, ns per call for each sample, and the half-width of their interval."""
+    """The result of the first call, and ns per call for each sample."""
 
     result: Any
     times: list[float] = field(default_factory=list)
-    precision: float = math.inf  # as a fraction
 
 
 def measure_call(
@@ -59,7 +58,6 @@ def measure_call(
             verdict = Sampler([functools.partial(device.time, call)], emit, seed=0).run(
                 precision=precision, budget_s=budget_s, patience=PATIENCE
             )
-        measured.precision = verdict.precision
         case.outcome("ok", reason=str(verdict), phase="steady")
     return measured
 
@@ -99,7 +97,7 @@ def _failing_as_outcome(case: Case) -> Iterator[None]:
         cause = error.__cause__ if isinstance(error, SideFailed) and error.__cause__ else error
         status = "OOM" if isinstance(cause, MemoryError) else "fail_to_run"
         status = "interrupted" if isinstance(cause, KeyboardInterrupt) else status
-        case.outcome(status, reason=str(cause) or type(cause).__name__, exception=type(cause).__qualname__)
+        case.outcome(status, reason=reason_of(cause), exception=type(cause).__qualname__)
         raise cause from None
 
 

@@ -118,7 +118,3 @@ def main() -> None:
         yield from itertools.islice(counts_of(call, count), COUNTS)
 
     answer(look)
-
-
-if __name__ == "__main__":
-    main()

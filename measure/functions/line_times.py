@@ -311,7 +311,3 @@ def main() -> None:
             yield asdict(line), spent
 
     answer(look)
-
-
-if __name__ == "__main__":
-    main()

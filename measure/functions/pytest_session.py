@@ -2,9 +2,8 @@
 
 import contextlib
 import math
-import statistics
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -21,6 +20,11 @@ if TYPE_CHECKING:
 
 SUITE = "pytest"
 PREVIOUS = "previous"
+_CELLS = """
+SELECT case_id, median, median_low, median_high
+FROM cells
+WHERE run_id = ? AND metric = 'latency' AND phase = 'steady'
+"""
 
 
 @contextlib.contextmanager
@@ -197,9 +201,16 @@ class Measurements:
             return
         terminalreporter.section("bench")
         width = max(map(len, self._cases), default=0)
-        for name, (_, case, measured) in self._cases.items():
-            precise = f"±{percent(measured.precision, 1)}" if math.isfinite(measured.precision) else ""
-            line = f"{name:{width}}  {duration(statistics.median(measured.times)):>8}  {precise:>8}"
+        cells: dict[str, Sequence[float | None]] = {}
+        try:
+            with self._warehouse() as warehouse:
+                cells = {case_id: cell for case_id, *cell in warehouse.rows(_CELLS, [self._run.run_id])}
+        except BenchError as error:  # what was measured is kept
+            self._sentences.append(str(error))
+        for name, (_, case, _) in self._cases.items():
+            median, low, high = cells.get(case.case_id) or (None, None, None)
+            precise = f"±{percent(math.sqrt(high / low) - 1, 1)}" if low and high else ""
+            line = f"{name:{width}}  {duration(median) or '–':>8}  {precise:>8}"
             if case.case_id in self._judged:
                 line += f"  {self._judged[case.case_id][1]}"
             terminalreporter.write_line(line)

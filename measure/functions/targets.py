@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...warehouse.errors import UnknownName
+from ...warehouse.errors import BenchError, UnknownName
 
 LOOKED_FOR = "It is looked for from the present folder"
 
@@ -21,13 +21,18 @@ def imported(name: str) -> ModuleType:
 
     Raises:
         UnknownName: There is none. One that cannot import another raises what Python does.
+        BenchError: The present folder has it, but Python has loaded a module of its own by this name.
     """
     try:
-        return importlib.import_module(name)
+        found = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise UnknownName("module", error.name, _near(error.name), cure=LOOKED_FOR) from None
+    here = PathFinder.find_spec(name, [os.getcwd()])
+    if here and here.origin and name in sys.stdlib_module_names and getattr(found, "__file__", None) != here.origin:
+        raise BenchError(f"{os.path.basename(here.origin)} of this folder is hidden by Python's own {name}: rename it")
+    return found
 
 
 def check_spelling(target: str) -> None:

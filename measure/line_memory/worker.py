@@ -1,4 +1,4 @@
-"""The process whose lines are traced, `python -m bench.measure.line_memory.worker JOB REPORTS`.
+"""The process whose lines are traced, with JOB and REPORTS as its arguments.
 
 It imports as little of bench as possible and is two processes: the first forks the second and ends as that ends. getrusage
 never forgets the memory that a program had before it called exec, including its parent's; a forked child starts from its
@@ -162,8 +162,8 @@ def _exit_code(error: SystemExit) -> int:
 
 def _failure(error: BaseException) -> dict[str, Any]:
     """The outcome of an exception, with a traceback that begins in the program."""
-    from ..engine.messages import TAIL_BYTES, clean, first_line
-    from ..engine.program import status_of
+    from ...warehouse.errors import text_of
+    from ..engine.messages import TAIL_BYTES, clean, reason_of, status_of
 
     own = os.path.dirname(os.path.dirname(__file__))  # the await helpers are in this folder, `measure`
     before = own, os.path.dirname(importlib.__file__), "<frozen "
@@ -175,12 +175,8 @@ def _failure(error: BaseException) -> dict[str, Any]:
     sys.stderr.write(text)
     return {
         "status": "interrupted" if isinstance(error, KeyboardInterrupt) else status_of(error),
-        "reason": first_line(str(error)) or type(error).__name__,
+        "reason": reason_of(error),
         "exception": type(error).__qualname__,
-        "message": clean(str(error)[:TAIL_BYTES]),
+        "message": clean(text_of(error)[:TAIL_BYTES]),
         "stderr_tail": clean(text[-TAIL_BYTES:]),
     }
-
-
-if __name__ == "__main__":
-    main()

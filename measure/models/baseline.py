@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import counted, ratio, time_with_doubt, times
+from ...warehouse.console.numbers import change_of, counted, time_with_doubt, times
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
@@ -44,7 +44,7 @@ def compared(store: Store, base: str, candidate: str, models: Sequence[str]) -> 
 
 def headings(base: str, candidate: str) -> tuple[str, ...]:
     """Headings of `rows`, with the names of the two sides."""
-    sides = (base, candidate, "times faster", f"speedup {base}", f"speedup {candidate}")
+    sides = (base, candidate, "change", f"speedup {base}", f"speedup {candidate}")
     return ("model", "mode", "batch", "length", "backend", *sides, "verdict")
 
 
@@ -59,17 +59,13 @@ def rows(found: Sequence[Row]) -> list[tuple[Any, ...]]:
         (
             row["name"], row["mode"], row["batch_size"], row["sequence_length"], row["backend"],
             time_with_doubt(row["base_value"], None, None, row["base_n"]),
-            time_with_doubt(row["candidate_value"], None, None, row["candidate_n"]), _ratio(row),
+            time_with_doubt(row["candidate_value"], None, None, row["candidate_n"]), change_of(row) or "–",
             _speedup(eager.get(row["work_hash"]), row, "base_value"),
             _speedup(eager.get(row["work_hash"]), row, "candidate_value"), row["verdict"],
         )
         for row in steady
         if row["ratio"] is not None
     ]  # fmt: skip
-
-
-def _ratio(row: Row) -> str:
-    return ratio(row["ratio"], row["low"], row["high"], p=row["p"]) or "–"
 
 
 def _speedup(eager: Row | None, row: Row, side: str) -> str:

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 SHOWN_STATISTICS = ("median", "min", "mean")  # of a case's samples, the usual one first
 FAILURES = ("failed", "status", "phase", "reason")
 
-# The cases of the run, and of other runs those that belong to the plan and that the run has not.
-_QUERY = """
-SELECT
-    run_id, suite, name AS model, mode, device, dtype, batch_size, sequence_length, parameters, backend, status, reason,
-    phase, accuracy, accuracy_reason, median_ns, median_low_ns, median_high_ns, minimum_ns, mean_ns, mean_low_ns,
-    mean_high_ns, samples, disturbed, speedup, low, high, blocks, p, p_unpaired, compile_ns, compiles, peak_bytes,
-    process_bytes, revision
-FROM model_results
-WHERE run_id = $run OR list_contains(map_keys($known::MAP(VARCHAR, VARCHAR)), case_id)
-    AND run_id = ($known::MAP(VARCHAR, VARCHAR))[case_id]
-    AND case_id NOT IN (SELECT case_id FROM cases WHERE run_id = $run)
-ORDER BY run_id, line, announced_at
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
@@ -154,6 +140,16 @@ class CaseResult:
 
 BEFORE, AFTER = ("model", "mode", "batch", "length", "backend"), ("speedup", "compile", "memory (+step)", "status")
 MODEL_COLUMNS = tuple(field.name for field in fields(CaseResult))
+_COLUMNS = ", ".join("name AS model" if name == "model" else name for name in MODEL_COLUMNS if name != "disagreement")
+# The cases of the run, and of other runs those that belong to the plan and that the run has not.
+_QUERY = f"""
+SELECT {_COLUMNS}
+FROM model_results
+WHERE run_id = $run OR list_contains(map_keys($known::MAP(VARCHAR, VARCHAR)), case_id)
+    AND run_id = ($known::MAP(VARCHAR, VARCHAR))[case_id]
+    AND case_id NOT IN (SELECT case_id FROM cases WHERE run_id = $run)
+ORDER BY run_id, line, announced_at
+"""
 
 
 def results(warehouse: "Warehouse", run_id: str, *, known: Mapping[str, str] | None = None) -> list[CaseResult]:

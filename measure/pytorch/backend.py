@@ -29,10 +29,10 @@ class Backend:
 
     `prepare` turns a module and an example into what is called in the module's place; it is part of the first call.
     `missing` takes a device and says, with the cure, why the backend cannot run there; None if it can. `needs` are
-    packages, each with its install line. `dynamo` tells whether torch._dynamo's counters are about it, `training`
-    whether it can train, `changes` whether it changes the module, and so gets a copy, and `rough` whether what it gives is
-    meant to differ, and is judged by its cosine with eager's. `graphs` tells that on a GPU it records a CUDA graph at the
-    second call and replays it from the third on, so that the first is not what it will be.
+    packages, each with its install line. `dynamo` tells whether torch._dynamo's counters are about it, `inductor` whether
+    it compiles by Inductor, `training` whether it can train, `changes` whether it changes the module, and so gets a copy,
+    and `rough` whether what it gives is meant to differ, and is judged by its cosine with eager's. `graphs` tells that on a
+    GPU it records a CUDA graph at the second call and replays it from the third on, so that the first is not what it will be.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Backend:
     missing: Callable[[str], str | None] = lambda device: None
     needs: Mapping[str, str] | None = None
     dynamo: bool = False
+    inductor: bool = False
     training: bool = True
     changes: bool = False
     rough: bool = False

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..engine.messages import first_line
-from ..engine.program import ModelFailed
 from ..engine.workload import Job
 from ..system.own_process import own_command
 from . import torchrun
@@ -47,9 +45,3 @@ def answer(ask: Callable[[Job], Iterator[Answer]]) -> None:
     os.dup2(2, 1)
     for found in ask(Job.from_dict(json.loads(sys.stdin.readline()))):
         print(json.dumps(found), file=lines, flush=True)
-
-
-def reason_of(error: Exception) -> str:
-    """An exception in one line; of a model that could not be built, its cause."""
-    cause = error.__cause__ if isinstance(error, ModelFailed) and error.__cause__ else error
-    return first_line(str(cause)) or type(cause).__name__

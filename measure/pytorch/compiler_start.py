@@ -6,10 +6,12 @@ options. Graphs and kernels of models are never kept, so that their compilation 
 """
 
 import contextlib
+import importlib
 import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...warehouse.files import cache_folder
@@ -28,6 +30,24 @@ def shared(probes: Path) -> Iterator[None]:
     yield
     for kept, own in places.items():
         _link({name: path for name, path in _files(own).items() if name not in before[own]}, kept)
+
+
+def load() -> None:
+    """Load Inductor, and meanwhile find the instructions of the processor; what is not found here, Inductor finds itself."""
+    with contextlib.suppress(Exception), ThreadPoolExecutor(1) as pool:
+        pool.submit(_probe)
+        importlib.import_module("torch._inductor.compile_fx")
+
+
+def _probe() -> None:
+    """Let Inductor test the best instruction set of the processor; where that compiles and loads, so do older ones."""
+    from torch._inductor import config, cpu_vec_isa
+
+    has = set(cpu_vec_isa.x86_isa_checker())
+    best = next((isa for isa in cpu_vec_isa.supported_vec_isa_list if has.issuperset(str(isa).split())), None)
+    if best:  # asks the compiler
+        with config.patch({"cpp.vec_isa_ok": True}):
+            cpu_vec_isa.valid_vec_isa_list()
 
 
 def _places(probes: Path) -> Iterator[tuple[Path, Path]]:

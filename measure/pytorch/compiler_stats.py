@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from ...query.why.guards import failed_guard
 from ..engine.program import Fact
 
 GRAPH_BREAK = "graph_break:"  # and the reason: read by the view graph_break_reasons
@@ -122,12 +123,13 @@ def _breaks(counted: Any, reasons: list[Any]) -> list[Fact]:
 
 
 def _recompiles(compiled: list[Any]) -> list[Fact]:
-    found = Counter(
-        (shortened(one.recompile_reason), f"{one.co_filename}:{one.co_firstlineno} in {one.co_name}")
+    guards = [
+        failed_guard(one.recompile_reason, str(one.co_filename), one.co_firstlineno, one.co_name)
         for one in compiled
         if _again(one)
-    )
-    return [Fact(RECOMPILE + reason, n, better="lower", text=where) for (reason, where), n in found.items()]
+    ]
+    found = Counter((shortened(guard), where) for guard, where in guards)
+    return [Fact(RECOMPILE + guard, n, better="lower", text=where) for (guard, where), n in found.items()]
 
 
 def shortened(reason: str) -> str:
@@ -135,7 +137,7 @@ def shortened(reason: str) -> str:
     head, _, rest = reason.partition("\n")
     explained = re.search(r"^\s*Explanation: (.*)", rest, re.M)
     text = f"{head.strip()}: {explained[1].strip()}" if explained else head.strip()
-    return re.sub(r"^\d+/\d+: |( at | \(id=)0x[0-9a-f]+\)?", "", text)[:500]
+    return re.sub(r"( at | \(id=)0x[0-9a-f]+\)?", "", text)[:500]
 
 
 def stack(frames: list[Any]) -> str:

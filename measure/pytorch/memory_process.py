@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..engine.messages import resolve
+from ..engine.messages import reason_of, resolve
 from ..engine.program import Fact, Measured
 from ..engine.workload import BASELINE, Job, Settings, Workload
 from ..system.host_memory import Peak, error_bound_bytes
-from .child import Answer, answer, begin, reason_of
+from .child import Answer, answer, begin
 from .step import TrainingStep
 
 PROGRAM = f"{__package__}.program:TorchProgram"
@@ -91,5 +91,6 @@ def _taken(program: Any, call: Callable[[], Any], on_host: bool) -> Answer:
     return {"peaks": [asdict(peak) for peak in peaks], "facts": [asdict(fact) for fact in facts]}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Answer the job on stdin."""
     answer(_measured)

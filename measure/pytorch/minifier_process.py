@@ -1,4 +1,4 @@
-"""The process whose first call torch's minifier watches, `python -m bench.measure.pytorch.minifier_process`.
+"""The process whose first call torch's minifier watches.
 
 It reads a workload (its one backend is the compiler) and settings as one line of JSON on stdin. The environment tells torch
 to compare every graph with eager's, and to leave a script that minifies the first graph that differs.
@@ -16,7 +16,3 @@ def main() -> None:
     workload, settings = json.loads(sys.stdin.readline())
     program = TorchProgram(Workload(**workload), Settings(**settings))
     program.prepare(workload["backends"][0])()
-
-
-if __name__ == "__main__":
-    main()

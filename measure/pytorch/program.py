@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import size
-from ..engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, Measured, ModelFailed, status_of
+from ...warehouse.errors import described
+from ..engine.messages import status_of
+from ..engine.program import REFERENCE, Agreement, DeviceLost, Enter, Fact, Measured, ModelFailed
 from ..engine.workload import BASELINE, Settings, Workload
 from ..system.devices import Device, device
 from ..system.host_memory import Peak
@@ -201,6 +203,8 @@ class TorchProgram:
         began = time.perf_counter_ns()
         with contextlib.suppress(Exception), compiler_start.shared(probes) if probes else contextlib.nullcontext():
             # what fails here fails in the model's own first call, too, which says why
+            if backend.inductor and self._workload.device == "cpu":
+                compiler_start.load()
             x = torch.ones(2, 2, device=self._workload.device)
             module = torch.nn.Tanh().train(self._workload.mode == "training")
             backend.prepare(module, Example((x,), {}, self._workload.device))(x)
@@ -230,7 +234,7 @@ class TorchProgram:
             self._random = self._random_state() != before
         except Exception as error:
             status = "eager_2nd_run_OOM" if status_of(error) == "OOM" else "eager_2nd_run_fail"
-            return Agreement(False, f"{type(error).__name__}: {error}", None, status)
+            return Agreement(False, described(error), None, status)
         digest = accuracy.digest(output)
         if digest != accuracy.digest(again):
             most = accuracy.compare(output, again, None, self._rule()).error

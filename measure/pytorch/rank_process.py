@@ -1,4 +1,4 @@
-"""The process of one other rank, `python -m bench.measure.pytorch.rank_process`: it reads a line of JSON for each thing to do."""
+"""The process of one other rank: it reads a line of JSON for each thing to do."""
 
 import json
 import sys
@@ -29,7 +29,3 @@ def main() -> None:
                     steps[number]()
         except Exception:
             traceback.print_exc()
-
-
-if __name__ == "__main__":
-    main()

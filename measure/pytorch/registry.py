@@ -61,11 +61,14 @@ def _quantized(
 
     name = "quantized" if mode == "int8weightonly" else f"quantized-{mode}"
     packages = quantization.INSTALL if quantizes else None
-    return Backend(name, prepare, missing, packages, dynamo=True, training=False, changes=quantizes, rough=quantizes)
+    return Backend(
+        name, prepare, missing, packages, dynamo=True, inductor=True, training=False, changes=quantizes, rough=quantizes
+    )
 
 
 def _inductor(name: str, **how: Any) -> Backend:
-    return _compiler(f"inductor-{name}" if name else "inductor", needs.without_compiler, backend="inductor", **how)
+    called = f"inductor-{name}" if name else "inductor"
+    return replace(_compiler(called, needs.without_compiler, backend="inductor", **how), inductor=True)
 
 
 _ONNX = {name: f"pip install {name}" for name in ("onnx", "onnxscript", "onnxruntime")}
@@ -81,7 +84,7 @@ OWN = (
     replace(_compiler("cudagraphs", needs.without_gpu), graphs=True),
     Backend("eager-cudagraph", cuda_graph.captured, needs.without_gpu, training=False),
     Backend("export", exports.export, training=False),
-    Backend("aotinductor", exports.aotinductor, needs.without_headers, training=False),
+    Backend("aotinductor", exports.aotinductor, needs.without_headers, inductor=True, training=False),
     Backend("torchscript", exports.torchscript),
     Backend("onnxruntime", onnx_session.exported, onnx_session.missing, _ONNX, training=False),
     Backend("onnxruntime-torchscript", partial(onnx_session.exported, dynamo=False), onnx_session.missing, _ONNX,

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine.messages import resolve
+from ..engine.messages import reason_of, resolve
 from ..engine.workload import Job
-from .child import Answer, answer, begin, reason_of
+from .child import Answer, answer, begin
 
 TOLD = ("fxgraph_cache_hits", "fxgraph_cache_misses")
 
@@ -45,5 +45,6 @@ def _called(job: Job) -> Iterator[Answer]:
         yield call
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Answer the job on stdin."""
     answer(_called)

@@ -99,6 +99,6 @@ def test_a_function_that_fails_or_cannot_be_sampled_ends_with_1(monkeypatch: pyt
     monkeypatch.setattr(line_times, "ask", ask)
     unsampled = measure("--format", "json")
 
-    assert failed.return_value == 1 and "fail_to_run: 0.001" in failed.stderr
+    assert failed.return_value == 1 and "fail_to_run: ValueError: 0.001" in failed.stderr
     assert unsampled.return_value == 1 and "lines were not sampled: no timer here" in unsampled.stderr
     assert json.loads(unsampled.stdout) == []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...engine.messages import first_line
+from ...engine.messages import reason_of
 
 if TYPE_CHECKING:
     from ..backend import Example
@@ -27,7 +27,7 @@ class OnnxFailure(Exception):
 
     def __init__(self, error: BaseException) -> None:
         *_, first = _causes(error)
-        super().__init__(f"{type(first).__name__}: {first_line(str(first))}")
+        super().__init__(reason_of(first))
 
 
 class CaptureFailed(OnnxFailure):

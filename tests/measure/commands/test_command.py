@@ -125,6 +125,17 @@ def test_a_writer_left_behind_holds_nothing_up() -> None:
     assert ran.stderr == b"early\n"
 
 
+def test_processes_that_a_command_leaves_behind_are_told(here: Path) -> None:
+    """They slow the runs after them."""
+    leaving = "sleep 30 & echo $! >> left"
+    result = measure("--shell", "--repeat", "3", leaving)
+    for pid in (here / "left").read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+
+    assert f"{leaving}: processes that 3 runs started are still running" in result.output
+    assert rows("SELECT value FROM metrics WHERE metric = 'left_running'") == [(3.0,)]
+
+
 def test_commands_find_signals_as_a_shell_would_give_them() -> None:
     """Python ignores SIGPIPE, the launcher SIGINT; what they start does not."""
     with launcher() as starter:

@@ -16,8 +16,8 @@ MS = 1_000_000
 
 def ran(duration_ns: int, **said: Any) -> Ran:
     usual: dict[str, Any] = {
-        "timed_out": False, "code": 0, "user_ns": 0, "system_ns": 0, "peak_bytes": 9 << 20, "seen_bytes": 5 << 20,
-        "tree_bytes": None,
+        "timed_out": False, "code": 0, "left_group": None, "user_ns": 0, "system_ns": 0,
+        "peak_bytes": 9 << 20, "seen_bytes": 5 << 20, "tree_bytes": None,
         "minor_faults": 1, "major_faults": 0, "voluntary_switches": 1, "involuntary_switches": 0, "stderr": b"",
     }  # fmt: skip
     return Ran(duration_ns=duration_ns, **{**usual, **said})
@@ -108,6 +108,13 @@ def test_three_failures_running_are_enough(measure: Any) -> None:
     assert (a.count, b.count, c.count) == (10, 10, 7)
     assert (b.given_up, c.given_up) == (False, True)
     assert (b.against(a).n, c.against(a).n) == (5, 4)
+
+
+def test_processes_that_end_before_the_last_run_are_no_matter(measure: Any) -> None:
+    """A run may leave some that end soon after it, or that the cleanup ends."""
+    (a,), _ = measure(lambda name, number: ran(MS, left_group=2**31 - 1), "a", repeat=3)
+
+    assert (a.left_groups, a.left) == ({2**31 - 1}, 0)
 
 
 def test_without_a_reference_the_others_become_precise_themselves(measure: Any) -> None:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench.measure.engine.program import status_of
+from bench.measure.engine.messages import status_of
 from bench.measure.engine.runner import End, Runner
 from bench.measure.engine.runner_overhead import OwnCost
 from bench.measure.engine.workload import Settings, Workload
@@ -84,7 +84,7 @@ def test_a_workload_that_works_ends_ok(tmp_path: Path, workload: Any) -> None:
     [
         pytest.param(
             "raise",
-            {"status": "fail_to_run", "reason": "no kernel for this", "exception": "RuntimeError"},
+            {"status": "fail_to_run", "reason": "RuntimeError: no kernel for this", "exception": "RuntimeError"},
             marks=exhaustive,
         ),
         pytest.param("oom", {"status": "OOM", "exception": "MemoryError"}, marks=exhaustive),
@@ -154,7 +154,7 @@ def test_who_takes_the_device_along_fails_alone(tmp_path: Path, workload: Any, c
 @pytest.mark.parametrize(
     ("deed", "status", "reason"),
     [
-        ("raise", "fail_to_run", "no kernel for this"),
+        ("raise", "fail_to_run", "RuntimeError: no kernel for this"),
         ("oom", "OOM", "MemoryError"),
         ("hang", "timeout", "longer than the 60 s allowed"),
         ("segfault", "crashed", "worker ended by SIGSEGV"),
@@ -334,7 +334,7 @@ def test_a_baseline_that_is_not_judged_is_compared_with_all_the_same(tmp_path: P
 RUNNER = """
 import sys
 from bench.measure.engine.workload import Settings, Workload
-from bench.measure.engine.program import status_of
+from bench.measure.engine.messages import status_of
 from bench.measure.engine.runner import End, Runner
 from bench.warehouse import recorder
 

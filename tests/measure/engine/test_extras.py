@@ -73,9 +73,9 @@ def test_a_warm_start_is_told_beside_the_cold_one(tmp_path: Path, workload: Any)
     first_of(
         1,
         [
-            ({"candidate": "raise@1"}, "no kernel for this"),
+            ({"candidate": "raise@1"}, "RuntimeError: no kernel for this"),
             ({"candidate": "sigkill@1"}, "the second process ended with -9"),
-            ({"load": "no such size"}, "no such size"),
+            ({"load": "no such size"}, "ValueError: no such size"),
         ],
     ),
 )

@@ -167,6 +167,19 @@ def test_elsewhere_there_are_lines(
     ]  # fmt: skip
 
 
+def test_a_function_that_fails_is_named_once(workload: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stands where models have a backend, and the workload has the name of the first function."""
+    lines = ProgressLines()
+    lines.plan(1)
+    lines.begin(workload(name="work:parse"))
+    lines.end({"work:parse": "fail_to_run", "work:scan": "OOM"})
+
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "work:parse inference b1: fail_to_run",
+        "work:scan inference b1: OOM",
+    ]
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0 s"), (59.4, "59 s"), (60, "1:00 min"), (187, "3:07 min"), (7380, "2:03 h")]
 )

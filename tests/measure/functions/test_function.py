@@ -17,13 +17,12 @@ import click
 import numpy as np
 import pytest
 from bench.cli import cli
-from bench.measure.engine.estimate import Estimate, ratio_of
+from bench.measure.engine.estimate import Estimate, combined, process_estimate, ratio_of
 from bench.measure.engine.runner import Runner
 from bench.measure.engine.workload import Settings, Workload
 from bench.measure.functions.options import argument_of
 from bench.measure.functions.program import Calls, CheckedProgram, FunctionProgram, Here, same
 from bench.measure.functions.report import FunctionResult as Row
-from bench.measure.functions.report import over_processes
 from bench.measure.functions.targets import resolved
 from bench.warehouse.errors import BenchError, UnknownName
 from click.testing import CliRunner, Result
@@ -43,6 +42,8 @@ def dies_once(n=1):
         open("died", "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return n * 2
+def unprintable(n=1): raise type("Odd", (Exception,), {"__str__": lambda self: 1 / 0})
+def forks(): os.fork()
 def reads(): return sys.stdin.read()
 async def awaited(n=1): return n * 2
 def yields(n=2): yield from range(n)
@@ -119,9 +120,36 @@ def test_one_that_fails_leaves_the_others_be() -> None:
         "awaited": "ok",
     }  # fmt: skip
     assert [name for name, row in found.items() if row["ratio"] is not None] == ["awaited"]
-    assert found["fails"]["reason"] == "no such thing"
+    assert found["fails"]["reason"] == "ValueError: no such thing"
     assert found["wrong"]["reason"] == "3 instead of 2"
     assert "no function 'nothing' in bench_test_work" in found["nothing"]["reason"]
+
+
+def test_an_exception_without_a_text_has_a_reason() -> None:
+    """Its class fails when it is asked for one; the worker, which asks, goes on to the next function."""
+    found = json.loads(measure(*w("unprintable", "short"), "--format", "json").stdout)
+
+    assert [(row["status"], row["reason"][:5]) for row in found] == [("fail_to_run", "Odd: "), ("ok", "as ma")]
+
+
+def test_files_named_as_modules_of_python_are_not_taken_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bench imports Python's own; a function of such a file cannot be measured, which is said."""
+    monkeypatch.delenv("PYTHONPATH")  # which asks Python itself to take them
+    for name in ("random", "json", "statistics", "dataclasses"):
+        Path(f"{name}.py").write_text("def dumps(): return 1\n")
+
+    found = json.loads(measure(*w("short"), "json:dumps", "--format", "json").stdout)
+
+    hidden = "json.py of this folder is hidden by Python's own json: rename it"
+    assert [(row["status"], row["reason"]) for row in found[1:]] == [("fail_to_run", hidden)]
+    assert found[0]["status"] == "ok"
+
+
+def test_a_child_that_returns_from_a_call_measures_nothing() -> None:
+    """It would take the same samples as the worker, beside it, and so would its own children."""
+    assert measure(*w("forks")).return_value == 0
+    assert stored("SELECT count(*), count(DISTINCT block) FROM timings WHERE phase = 'steady'") == [(6, 6)]
+    assert stored("SELECT count(*) FROM timings WHERE phase = 'cold'") == [(1,)]
 
 
 @pytest.mark.exhaustive
@@ -415,11 +443,15 @@ def test_what_a_row_cannot_say_is_said() -> None:
 
 
 def level(times: dict[tuple[int, int], float]) -> Estimate:
-    return over_processes({key: (math.log(each_ns), False) for key, each_ns in times.items()})
+    processes: dict[int, list[float]] = {}
+    for (process, _), each_ns in times.items():
+        processes.setdefault(process, []).append(math.log(each_ns))
+    return combined([process_estimate(logs) for logs in processes.values()])
 
 
 def row(time: Estimate, against: Estimate | None = None, reference: Estimate | None = None) -> Row:
-    return Row("x", "m:f", {"n": 1}, "ok", "", 0, 1, 1, {}, time, against, reference, against is None)
+    own = {"name": "x", "backend": "m:f", "parameters": '{"n": 1}', "status": "ok", "reason": "", "peak_bytes": 1}
+    return Row({**own, "min_ns": None, "max_ns": None}, time, against, reference, against is None)
 
 
 def notes(time: Estimate, against: Estimate | None = None, reference: Estimate | None = None) -> str:

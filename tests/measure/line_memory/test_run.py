@@ -81,6 +81,19 @@ def test_lines_of_a_script_have_exact_sizes(here: Path) -> None:
     assert stored("SELECT max(size_bytes) FROM memory_samples WHERE statistic = 'peak'") == [(peak[0],)]
 
 
+def test_files_named_as_modules_of_python_trouble_only_the_program(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bench imports late, when the folder of the program is looked in first, only modules that it has loaded."""
+    monkeypatch.delenv("PYTHONPATH")  # which asks Python itself to take them
+    for name in ("json", "random", "tempfile"):
+        (here / f"{name}.py").write_text("")
+    (here / "program.py").write_text("import random\nrandom.choice\n")
+
+    measure("program.py")
+
+    reason = "AttributeError: module 'random' has no attribute 'choice'"
+    assert [told.startswith(reason) for (told,) in stored("SELECT reason FROM case_outcomes")] == [True]
+
+
 @pytest.mark.exhaustive
 def test_a_large_parent_lends_the_program_nothing(here: Path) -> None:
     """getrusage would report what the parent had: the worker starts small."""
@@ -96,8 +109,11 @@ def test_a_large_parent_lends_the_program_nothing(here: Path) -> None:
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        ("raise RuntimeError('no kernel\\nsecond line')", ("fail_to_run", "no kernel", 1, None, "RuntimeError")),
-        ("raise MemoryError('all of it')", ("OOM", "all of it", 1, None, "MemoryError")),
+        (
+            "raise RuntimeError('no kernel\\nsecond line')",
+            ("fail_to_run", "RuntimeError: no kernel", 1, None, "RuntimeError"),
+        ),
+        ("raise MemoryError('all of it')", ("OOM", "MemoryError: all of it", 1, None, "MemoryError")),
         ("import sys; sys.exit(3)", ("fail_to_run", "the program ended with exit code 3", 3, None, None)),
         ("import os; os.kill(os.getpid(), 9)", ("killed", None, None, signal.SIGKILL, None)),
         ("import ctypes; ctypes.string_at(0)", ("crashed", "the program ended by SIGSEGV", None, signal.SIGSEGV, None)),

@@ -1,13 +1,16 @@
 """The start of the compiler: what one worker leaves of it is there for the next, and nothing that a model compiled is."""
 
+import functools
+import platform
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
-from bench.measure.pytorch.compiler_start import KEPT, shared
-from torch._inductor import codecache
+from bench.measure.pytorch.compiler_start import KEPT, load, shared
+from torch._inductor import codecache, config, cpu_vec_isa
 
 
 @pytest.fixture
@@ -51,3 +54,48 @@ def test_old_versions_give_way(cache: Path, tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     assert worker(tmp_path / "homeless", monkeypatch, {"headers/x.h": "1"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("broken", "asked", "found"),
+    [
+        ("", ["avx512 new"], ["avx512 new", "avx512", "avx2"]),
+        ("avx512 new", ["avx512 new", "avx512", "avx2"], ["avx512", "avx2"]),
+    ],
+)
+def test_older_instructions_are_tried_only_where_the_best_do_not_compile(
+    broken: str, asked: list[str], found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that the processor lacks are never tried, and Inductor finds the same as without bench, in the same order."""
+    compiled: list[str] = []
+
+    @dataclass(frozen=True)
+    class Instructions:
+        name: str
+
+        def __str__(self) -> str:
+            return self.name
+
+        def __bool__(self) -> bool:
+            if config.cpp.vec_isa_ok is None and self.name not in compiled:
+                compiled.append(self.name)
+            return bool(config.cpp.vec_isa_ok) or self.name != broken
+
+    valid = functools.cache(cpu_vec_isa.valid_vec_isa_list.__wrapped__)
+    known = [Instructions(name) for name in ("avx512 newest", "avx512 new", "avx512", "avx2", "asimd")]
+    monkeypatch.setattr(cpu_vec_isa, "valid_vec_isa_list", valid)
+    monkeypatch.setattr(cpu_vec_isa, "supported_vec_isa_list", known)
+    monkeypatch.setattr(cpu_vec_isa, "x86_isa_checker", lambda: ["avx2", "avx512", "new"])
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    load()
+
+    assert [str(one) for one in valid()] == found
+    assert compiled == asked
+    assert config.cpp.vec_isa_ok is None
+
+
+def test_a_torch_without_these_instructions_loads_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names within torch may change; then Inductor looks for itself, as it would without bench."""
+    monkeypatch.delattr(cpu_vec_isa, "x86_isa_checker")
+
+    load()
