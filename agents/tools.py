@@ -38,7 +38,7 @@ Started = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]  
 
 MOST_ROWS = 1000
 MOST_TEXT = 2000  # characters of a text in a row
-LIMITS = QuestionLimits(characters=MOST_TEXT + 1)  # what is cut says so
+LIMITS = QuestionLimits(characters=MOST_TEXT + 1, answer_bytes=16 * 10**6)  # what is cut says so
 MOST_DOCUMENT = COMMENT_LIMIT  # characters of a report or an explanation
 
 

@@ -13,7 +13,8 @@ A file begins with a comment of paragraphs, separated by empty `--` lines:
     --                    NULL where either failed.                          indented lines continue one
 
 and the rest is one SELECT, in which `{axes}` stands for the axes of a case, `{own.axes}` for those of a table,
-`{axes without backend}` for all but one, and `{axis: min(axis) AS axis}` for that of every axis. A file without columns
+`{axes without backend}` for all others, `{axis: min(axis) AS axis}` for that of every axis, whose `type` may stand in it, and
+`{axis without backend: …}` for that of all others. A file without columns
 whose doc begins "One value" is a scalar macro: the rest is an expression. What it needs more than once it names by a
 lambda over a list of one; a subquery would be joined back row by row, at ten times the price.
 A name that begins with `_` is a step which only other views read.
@@ -42,7 +43,7 @@ _COLUMN = re.compile(r"(\w+)\s{2,}([A-Z]+(?:\[\])?)\s{2,}(\S.*)")  # name, type,
 _GROUP = re.compile(r"(\w+)(?: (without|of) ([\w ]+))?")
 # a number cast to DOUBLE is planned as a function, at the price of an addition; as `2.5e0` it is one as it stands
 _DOUBLE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(e-?\d+)?::DOUBLE\b")
-_AXES = re.compile(r"\{(\w*\.?)axes(?: without (\w+))?\}|\{axis: ([^{}]+)\}")
+_AXES = re.compile(r"\{(\w*\.?)(?:axes|axis)(?: without ([\w ]+))?(?:: ([^{}]+))?\}")
 # what is read or called; comments and texts are passed over
 _READ = re.compile(r"--.*|'[^']*'|(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")
 _STEP = re.compile(r"(?:\bWITH|,)\s+(\w+) AS (?:MATERIALIZED )?\(")
@@ -173,8 +174,9 @@ def _rendered(text: str) -> str:
     """
 
     def columns(match: re.Match[str]) -> str:
-        each = match[3] or f"{match[1]}axis"
-        return ", ".join(re.sub(r"\baxis\b", axis, each) for axis in case_axes() if axis != match[2])
+        each, left_out = match[3] or f"{match[1]}axis", (match[2] or "").split()
+        known = ((axis, axes()["case"][axis].type) for axis in case_axes() if axis not in left_out)
+        return ", ".join(re.sub(r"\btype\b", type_, re.sub(r"\baxis\b", axis, each)) for axis, type_ in known)
 
     return _DOUBLE.sub(lambda number: number[1] + (number[2] or "e0"), _AXES.sub(columns, with_rules(text)))
 

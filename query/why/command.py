@@ -1,5 +1,6 @@
 """`bench why`: the parts of a difference."""
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -7,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Option, Positional, Surface
-from ...warehouse.console.numbers import amount, signed, signed_interval, signed_share
+from ...warehouse.console.numbers import amount, counted, signed, signed_interval, signed_share
 from ...warehouse.console.options import notify
 from ...warehouse.console.tables import escape
 from ...warehouse.store import Store
 from ..command_services import command_services
 from ..question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
 from ..resolve import WHY
-from .parts import NOTHING_DIFFERS, Decomposition, folded, readable
+from .parts import NOTHING_DIFFERS, Decomposition, DifferencePart, folded, readable
 from .turns import turns_command
 
 if TYPE_CHECKING:
@@ -122,13 +123,24 @@ def cells(found: Decomposition, *, everything: bool = False) -> Iterator[list[st
     parts = [*found.parts]
     if not everything:
         parts = folded(parts, nothing=NOTHING_DIFFERS in found.notes)
-    for part in (*parts, found.unattributed, found.whole):
-        share = signed_share(part.difference / found.whole.difference) if found.whole.difference else "–"
+    whole = found.whole
+    has_shares = whole.is_beyond_noise or (whole.low is None and whole.difference != 0)  # of noise there are none
+    for part in (*parts, found.unattributed, whole):
+        share = signed_share(part.difference / whole.difference) if has_shares else "–"
         yield [
             escape(readable(part.name)), _shown(part.base, found.unit), _shown(part.candidate, found.unit),
             signed(part.difference, found.unit), signed_interval(part.low, part.high, found.unit), share,
-            escape(f"{part.file}:{part.line}{' (changed)' if part.changed else ''}") if part.file else "",
+            escape(_where(part)) if part.file else "",
         ]  # fmt: skip
+
+
+def _where(part: DifferencePart) -> str:
+    """The line of a part, from the present folder if the file lies in it."""
+    inside = os.path.relpath(part.file)
+    file = part.file if inside.startswith(os.pardir) else inside
+    changed = " (changed)" if part.changed else ""
+    more = f" and {counted(len(part.also), 'more line')}" if part.also else ""
+    return f"{file}:{part.line}{changed}{more}"
 
 
 def _shown(value: float | None, unit: str) -> str:

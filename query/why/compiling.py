@@ -1,6 +1,7 @@
 """The work of a compiler on two sides: breaks of graphs and recompilations with their reasons, and the phases of compiling."""
 
 import math
+import os
 import re
 import statistics
 from collections import defaultdict
@@ -8,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..comparison.sides import Side
-from .parts import Decomposition, decomposed, part_of
+from .parts import Decomposition, DifferencePart, decomposed, part_of
 from .sources import Row, Sides, whole_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _REASONS = (
     "SELECT reason, place, sum(base) AS base, sum(candidate) AS candidate FROM reason_sides(?, ?)"
     " WHERE case_id = ? AND kind = ? GROUP BY reason, place"
 )
-_PLACE = re.compile(r"(.+):(\d{1,9}) in .*")
+_PLACE = re.compile(r"(.+):(\d{1,9}) in (.*)")
 
 
 def counts_of_all_calls(rows: Sequence[Row]) -> list[Row]:
@@ -69,15 +70,43 @@ def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition |
     if kind is None:
         return None
     runs = [list(side.runs) for side in sides]
-    parts = []
-    for each in warehouse.dicts(_REASONS, [*runs, row["case_id"], kind]):
-        place = _PLACE.fullmatch(each["place"] or "")
-        file, line = (place[1], int(place[2])) if place else ("", 0)
-        parts.append(part_of(each["reason"], each["base"], each["candidate"], 0.0, file=file, line=line))
+    rows = warehouse.dicts(_REASONS, [*runs, row["case_id"], kind])
+    parts = [_part_of(each) for each in _with_moved(rows)]
     if not parts and (row["base_value"] or row["candidate_value"]):
         return None
-    noted = "by reason and place, those that the base lacks first, at the first calls and the second; counts are exact"
+    noted = (
+        "by reason and place, those that the base lacks first, at the first calls and the second; counts are exact. A reason that"
+        " moved within its function is one row"
+    )
     return decomposed(row["unit"], whole_of(row), parts, error=0.0, notes=[noted], new_first=True)
+
+
+def _with_moved(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows, as one where a reason moved: each side has as many places of it in a function, at other lines or in a copy."""
+    moved = defaultdict[tuple[str, str, str], tuple[list[Row], list[Row]]](lambda: ([], []))
+    for row in rows:
+        place = _PLACE.fullmatch(row["place"] or "")
+        if place is None or (row["base"] and row["candidate"]):
+            yield row
+        else:
+            moved[row["reason"], os.path.basename(place[1]), place[3]][bool(row["candidate"])].append(row)
+    for base, candidate in moved.values():
+        if len(base) != len(candidate):
+            yield from (*base, *candidate)
+            continue
+        pairs = zip(sorted(base, key=_line_of), sorted(candidate, key=_line_of), strict=True)
+        yield from ({**other, "base": one["base"]} for one, other in pairs)
+
+
+def _line_of(row: Row) -> int:
+    place = _PLACE.fullmatch(row["place"])
+    return int(place[2]) if place else 0
+
+
+def _part_of(row: Row) -> DifferencePart:
+    place = _PLACE.fullmatch(row["place"] or "")
+    file, line = (place[1], int(place[2])) if place else ("", 0)
+    return part_of(row["reason"], row["base"], row["candidate"], 0.0, file=file, line=line)
 
 
 def by_compile_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:

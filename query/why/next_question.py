@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 FIRST = 3  # rows under a finding
+UNKNOWN = "–"  # in a cell
 _RECORDED = "SELECT DISTINCT case_id FROM time_part_sides(?, ?)"
 _SERVED = """
     SELECT case_id FROM requests WHERE list_contains(?::VARCHAR[], run_id) AND ttft_ms + e2e_ms IS NOT NULL
@@ -39,13 +40,13 @@ _TRACED = """
 def next_question(warehouse: "Warehouse", found: Comparison, *, all_runs: bool) -> list[str]:
     """The command that takes the first change with recorded parts apart; none where there is no such change.
 
-    Samples of folded stacks are no cases with a better direction: they are taken apart as a whole.
+    Samples of folded stacks have no better direction, and a case a path: they are taken apart as a whole.
     """
     changed = [row for row in found.rows if row["verdict"] in CHANGES and row["base_value"] is not None]
     steps = any(map(is_all_steps, found.rows)) and any(row["suite"] == "scheduler" for row in changed)
     if steps:
         asked: CaseQuestion | None = CaseQuestion(STEP)
-    elif not found.rows and are_folded(warehouse, (found.base, found.candidate)):
+    elif are_folded(warehouse, (found.base, found.candidate)):
         asked = CaseQuestion(None)
     else:
         asked = next(_asked(warehouse, [found.base.runs, found.candidate.runs], changed), None)
@@ -64,7 +65,7 @@ def next_question_of_served(
 
 
 def _call(sides: Sequence[Side], asked: "CaseQuestion", *, all_runs: bool) -> str:
-    words = ["bench", "why", *(side.name for side in sides), *asked.words, *(["--all-runs"] if all_runs else [])]
+    words = ["bench", "why", *(side.word for side in sides), *asked.words, *(["--all-runs"] if all_runs else [])]
     return f"why: {shlex.join(words)}"
 
 
@@ -100,7 +101,9 @@ def first_rows(warehouse: "Warehouse", sides: tuple[Side, Side], asked: "CaseQue
         yield str(error)
         return
     for name, _, _, difference, bounds, share, where in itertools.islice(cells(found), FIRST):
-        yield f"  {name}: {', '.join(filter(None, (f'{difference} (95 % {bounds})', share, where)))}"
+        reach = "" if bounds == UNKNOWN else f" (95 % {bounds})"
+        of_whole = "" if share == UNKNOWN else f"{share} of the difference"
+        yield f"  {name}: {', '.join(filter(None, (f'{difference}{reach}', of_whole, where)))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ class DifferencePart:
     """One part of a difference, all in the unit of the case; `base` and `candidate` are None where the part has no such value.
 
     `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known. `changed` is whether its line
-    differs between the commits of both sides; None where that is not known. A case that only one side has is `one_sided`: it adds
-    nothing to a mean, and is a row of its own.
+    differs between the commits of both sides; None where that is not known. `also` are further lines, of a kernel that computes
+    several. A case that only one side has is `one_sided`: it adds nothing to a mean, and is a row of its own.
     """
 
     name: str
@@ -38,6 +38,7 @@ class DifferencePart:
     line: int = 0
     changed: bool | None = None
     one_sided: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def is_beyond_noise(self) -> bool:
@@ -71,7 +72,7 @@ class Decomposition:
             "parts": [
                 {"name": part.name, "file": part.file or None, "line": part.line or None, "base": part.base,
                  "candidate": part.candidate, "difference": part.difference, "low": part.low, "high": part.high,
-                 "changed": part.changed}
+                 "changed": part.changed, "also": [*part.also]}
                 for part in self.parts
             ],
             "unattributed": {name: getattr(self.unattributed, name) for name in ("difference", "low", "high")},

@@ -11,7 +11,7 @@ from ...warehouse.errors import NothingToShow
 from ..comparison.sides import Side
 from .parts import readable
 from .stacks import STACKS, are_folded
-from .traces import OWNERS, are_traces, doubts
+from .traces import OWNERS, are_traces, doubts, traces_of
 from .why import why
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def call_paths(
     if case is None and are_folded(warehouse, sides):
         found = _of_stacks(warehouse, sides)
     elif case is None and are_traces(warehouse, sides):
-        found = _of_traces(warehouse, sides)
+        found = _of_traces(warehouse, traces_of(warehouse, sides))
     else:
         found = _of_parts(warehouse, sides, case, backend)
     for side, total in zip(sides, (found.root.base, found.root.candidate), strict=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.console.numbers import amount, counted, percent
 from ..comparison.render import value_text
 from ..comparison.sides import Side
+from .kernel_lines import hidden_kernels
 from .parts import Decomposition, DifferencePart, decomposed, ends, part_of
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     elif base.slowdown and candidate.slowdown:
         scales = 1 / base.slowdown, 1 / candidate.slowdown
         note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
-    return decomposed(row["unit"], whole, parts, error=left, notes=[note])
+    return decomposed(row["unit"], whole, parts, error=left, notes=[note, *hidden_kernels(parts)])
 
 
 def _bounded(part: DifferencePart, row: Row) -> DifferencePart:

@@ -4,12 +4,12 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...warehouse.console.numbers import percent
 from ..comparison.sides import Side
-from .parts import Decomposition, DifferencePart, decomposed, ends, part_of
+from .parts import NOTHING_DIFFERS, Decomposition, DifferencePart, decomposed, ends, part_of
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -20,6 +20,10 @@ _FOLDED = "folded-stacks"
 _SOURCES = "SELECT DISTINCT source FROM runs WHERE list_contains(?::VARCHAR[], run_id)"
 _ASSUMED = "SELECT _assumed_reach('latency', NULL, 'ns', NULL)"  # half of a 95 % interval of ln(ratio) of two sessions
 _OF_T = "SELECT _t975(?)"
+SHIFTED = (
+    "both sides have about as many samples: if each was recorded for a set time, parts are shares of it; record the same work on"
+    " both to see what became slower"
+)
 _PLACE = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)")
 
 
@@ -64,10 +68,13 @@ def why_stacks(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decompositio
         if 1 in (base.runs, candidate.runs)
         else ""
     )
-    return decomposed(
+    split = decomposed(
         "count", DifferencePart("samples", whole[0][0], whole[1][0], difference, *bounds), parts, error=0.0,
         notes=[how, f"intervals assume that samples are independent{one}"],
     )  # fmt: skip
+    if split.whole.is_beyond_noise or NOTHING_DIFFERS in split.notes:
+        return split
+    return replace(split, notes=[*split.notes, SHIFTED])
 
 
 def _samples(warehouse: "Warehouse", side: Side) -> _SideSamples:

@@ -3,10 +3,12 @@
 import contextlib
 import json
 import math
+import shlex
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, counted, signed
@@ -15,13 +17,16 @@ from ...warehouse.errors import NothingToShow
 from ...warehouse.schema import literal
 from ..comparison.sides import Side
 from ..question import PeopleTable, Reply
+from .compiling import COMPILE_LATENCY
+from .kernel_lines import with_lines
 from .parts import MOST_ROWS, Decomposition, DifferencePart, decomposed, part_of, readable
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 Row = dict[str, Any]
-FORMATS = ("torch-trace", "nsight-systems")
+TRACES = ("torch-trace", "nsight-systems")  # formats
+LOGS = "torch-logs"  # format of what may be recorded beside them
 HEADINGS = ("kind", "operator or kernel", "base", "candidate", "difference", "calls")
 _SOURCES = "SELECT run_id, source FROM runs WHERE list_contains(?::VARCHAR[], run_id)"
 _SPILL = "bench-spill-"
@@ -31,28 +36,48 @@ _GPUS = (
     "SELECT DISTINCT gpus FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
 )
 _HOSTS = "SELECT DISTINCT host FROM runs WHERE list_contains(?::VARCHAR[], run_id) AND host IS NOT NULL ORDER BY host"
-_ABOUT = "SELECT extra FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
+_ABOUT = (
+    "SELECT torch, extra FROM runs JOIN environments USING (environment_id) WHERE list_contains(?::VARCHAR[], run_id)"
+)
 OWNERS = {True: "GPU", False: "host"}
 MEMORY_LIMIT = "1GB"  # of a question about spans, which are sorted; more goes to the disk
 
 
 def are_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> bool:
-    """True if every run of both sides is a trace of operators or kernels."""
-    runs = [run for side in sides for run in side.runs]
-    return all(source in FORMATS for _, source in warehouse.rows(_SOURCES, [runs]))
+    """True if both sides are traces of operators or kernels, whether or not with logs of torch.compile beside them."""
+    return all(
+        {*TRACES} & (sources := {*_sources(warehouse, side).values()}) and sources <= {*TRACES, LOGS} for side in sides
+    )
+
+
+def traces_of(warehouse: "Warehouse", sides: tuple[Side, Side]) -> tuple[Side, Side]:
+    """The sides without the logs beside their traces."""
+    base, candidate = (
+        replace(side, runs=tuple(run for run, source in _sources(warehouse, side).items() if source in TRACES))
+        for side in sides
+    )
+    return base, candidate
+
+
+def _sources(warehouse: "Warehouse", side: Side) -> dict[str, str]:
+    """The format of each run."""
+    return dict(warehouse.rows(_SOURCES, [list(side.runs)]))
 
 
 def trace_rows(warehouse: "Warehouse", sides: tuple[Side, Side]) -> list[Row]:
-    """The rows of `trace_part_sides`.
+    """The rows of `trace_part_sides`, of sides that are traces alone.
 
     Raises:
-        NothingToShow: Neither side has a span.
+        NothingToShow: A side has no span.
     """
     with bounded(warehouse):
         rows = warehouse.dicts(_PARTS, [list(side.runs) for side in sides])
-    if not rows:
+    if empty := _lacking(sides, _called(rows, lambda row: True)):
+        raise NothingToShow(f"{escape(' and '.join(empty))}: no operator or kernel with a time and a moment")
+    kernels = _with_kernels(rows)
+    if not all(kernels) and (lacking := _lacking(sides, _called(rows, lambda row: not row["device"]))):
         raise NothingToShow(
-            f"neither {sides[0].name} nor {sides[1].name} has an operator or kernel with a time and a moment"
+            f"{escape(lacking[0])} has kernels of a GPU alone, the other side none: they have nothing in common"
         )
     return rows
 
@@ -74,7 +99,8 @@ def bounded(warehouse: "Warehouse") -> Iterator[None]:
 
 def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everything: bool) -> Reply[list[Row]]:
     """Operators and kernels of both, the largest difference first; of the host alone where one side has no kernels."""
-    rows = trace_rows(warehouse, sides)
+    traces = traces_of(warehouse, sides)
+    rows = trace_rows(warehouse, traces)
     shared = rows if len({*_with_kernels(rows)}) == 1 else [row for row in rows if not row["device"]]
     shown = rows if everything else [row for row in shared[:MOST_ROWS] if row["difference_ns"]]
     return Reply(
@@ -82,20 +108,28 @@ def compare_traces(warehouse: "Warehouse", sides: tuple[Side, Side], *, everythi
         columns=lambda: list(rows[0]),
         rows=rows,
         table=lambda: PeopleTable(HEADINGS, [*_cells(shown)], spare=("calls",)),
-        sentences=lambda: [*_sums(rows), *_rest(rows, shown), *doubts(warehouse, sides, rows)],
+        sentences=lambda: [
+            *_sums(rows),
+            *_rest(rows, shown),
+            *doubts(warehouse, sides, rows),
+            *_compiling(warehouse, sides),
+        ],
         headings_alone=False,
     )
 
 
 def why_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decomposition:
     """The time of the GPU if both sides have any, else that of operators on the host, in parts that add up to its difference."""
-    rows = trace_rows(warehouse, sides)
+    traces = traces_of(warehouse, sides)
+    rows = trace_rows(warehouse, traces)
     on_gpu = all(_with_kernels(rows))
-    parts = [
-        part_of(name_of(row), row["base_ns"], row["candidate_ns"], None) for row in rows if row["device"] == on_gpu
-    ]
+    parts, placed = with_lines(
+        warehouse,
+        sides,
+        [part_of(name_of(row), row["base_ns"], row["candidate_ns"], None) for row in rows if row["device"] == on_gpu],
+    )
     ends = [math.fsum(getattr(part, side) for part in parts) for side in ("base", "candidate")]
-    called = "time of the GPU" if on_gpu else "operators on the host"
+    called = "time of the GPU" if on_gpu else "time of operators on the host"
     whole = DifferencePart(called, ends[0], ends[1], ends[1] - ends[0], None, None)
     how = (
         "kernels: the common time of two that overlap counts for the one that began first; idle: gaps between kernels"
@@ -103,7 +137,15 @@ def why_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decompositio
         else "operators: their time without that of the operators within them, all threads together"
     )
     one_each = "a trace is one recording of each side: no interval is known"
-    return decomposed("ns", whole, parts, error=0.0, notes=[how, one_each, *doubts(warehouse, sides, rows)])
+    notes = [how, *placed, one_each, *doubts(warehouse, sides, rows), *_compiling(warehouse, sides)]
+    return decomposed("ns", whole, parts, error=0.0, notes=notes)
+
+
+def _compiling(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Iterator[str]:
+    """The question about what compiling took, where both sides have logs of it."""
+    if all(LOGS in _sources(warehouse, side).values() for side in sides):
+        words = ["bench", "why", *(side.word for side in sides), "--metric", COMPILE_LATENCY]
+        yield f"what compiling took: {shlex.join(words)}"
 
 
 def name_of(row: Row) -> str:
@@ -143,18 +185,30 @@ def _rest(rows: Sequence[Row], shown: Sequence[Row]) -> Iterator[str]:
         yield f"{counted(count, 'other row')}, together {signed(rest, 'ns')}; show them with --all"
 
 
+def _lacking(sides: tuple[Side, Side], has: Sequence[bool]) -> list[str]:
+    """The names of the sides that lack something."""
+    return [side.name for side, has_it in zip(sides, has, strict=True) if not has_it]
+
+
+def _called(rows: Sequence[Row], is_meant: Callable[[Row], bool]) -> list[bool]:
+    """True for each of base and candidate that has calls of rows that are meant."""
+    return [any(row[f"{side}_calls"] for row in rows if is_meant(row)) for side in ("base", "candidate")]
+
+
 def _with_kernels(rows: Sequence[Row]) -> list[bool]:
     """True for each of base and candidate that has kernels of a GPU."""
-    return [any(row["device"] and row[f"{side}_calls"] for row in rows) for side in ("base", "candidate")]
+    return _called(rows, lambda row: bool(row["device"]))
 
 
 def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]) -> Iterator[str]:
     """Gaps in the traces, and differences other than time."""
     kernels = _with_kernels(rows)
-    if kernels[0] != kernels[1]:
-        without = sides[kernels.index(False)].name
-        yield f"{without} has no kernels of a GPU: what both sides have is compared on the host"
-    for side in sides:
+    if any(kernels) and (without := _lacking(sides, kernels)):
+        yield f"{without[0]} has no kernels of a GPU: what both sides have is compared on the host"
+    operators = _called(rows, lambda row: row["kind"] == "cpu_op")
+    if any(operators) and (without := _lacking(sides, operators)):
+        yield f"{without[0]} has no operators of torch: its spans are of other kinds"
+    for side in traces_of(warehouse, sides):
         if rejected := sum(count for _, count in warehouse.rows(_REJECTED, [list(side.runs)])):
             yield f"{side.name}: {counted(rejected, 'record')} could not be read, as of a truncated trace: its times fall short"
     gpus = [{tuple(names or ()) for (names,) in warehouse.rows(_GPUS, [list(side.runs)])} for side in sides]
@@ -171,6 +225,10 @@ def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]
 
 
 def _versions(warehouse: "Warehouse", side: Side) -> dict[str, Any]:
-    """The versions that the traces of a side tell, such as that of CUDA."""
-    found = [json.loads(extra) for (extra,) in warehouse.rows(_ABOUT, [list(side.runs)]) if extra]
-    return {name.replace("_", " "): value for each in found for name, value in each.items() if name.endswith("version")}
+    """The versions that the traces of a side tell, such as that of CUDA, and the logs beside them, of torch."""
+    found: dict[str, Any] = {}
+    for torch, extra in warehouse.rows(_ABOUT, [list(side.runs)]):
+        told = json.loads(extra or "{}")
+        found |= {name.replace("_", " "): value for name, value in told.items() if name.endswith("version")}
+        found |= {"torch": torch} if torch else {}
+    return found

@@ -116,9 +116,13 @@ def _chosen(rows: Sequence[Row], name: str | None, backend: str | None) -> Row |
     else:
         named = [row for row in rows if row["name"] == name or _is_id(row["case_id"], name)]
     if not named:
-        raise UnknownName(
-            "case", name or STEP, {row["name"] for row in rows if row["name"]} | {GEOMEAN}, where="both sides"
+        known = {row["name"] for row in rows if row["name"]} | {GEOMEAN}
+        cure = (
+            f"A bin of tokens is a part of all steps: take {STEP!r} apart."
+            if (name or "").startswith("tokens:")
+            else ""
         )
+        raise UnknownName("case", name or STEP, known, where="both sides", cure=cure)
     if backend is not None:
         chosen = [row for row in named if row["backend"] == backend]
         if not chosen:

@@ -1,7 +1,7 @@
 -- One row per case measured in blocks together with its baseline × clock: the ratio of the two, without its interval's width.
--- The baseline is the case of the same run and the same work whose backend is eager. A block times every side once, so
--- drift of the machine cancels in the log of the ratio baseline / case; a block counts with the medians of its steady
--- latencies. The estimate is that of measure/engine/estimate.py, by which the measuring decides when to stop:
+-- The baseline is the case of the same run and the same work whose backend is eager; where none is, the one announced first,
+-- such as the first of several functions. A block times every side once, so drift of the machine cancels in the log of the
+-- ratio baseline / case; a block counts with the medians of its steady latencies. The estimate is that of measure/engine/estimate.py, by which the measuring decides when to stop:
 -- Within a process it is the 20 % trimmed mean of these logs with its winsorised standard error (Yuen, Biometrika 61, 1974),
 -- of the blocks in which neither side lost its processor, or was slowed by its GPU's limits of power and heat; where these are
 -- less than a quarter or than five, the 40 % trimmed mean of all, so that there is always an estimate.
@@ -22,6 +22,7 @@
 --                       or, where most are disturbed, their median.
 -- error        DOUBLE   Standard error of log_ratio; NULL for fewer than 5 blocks in all.
 -- degrees      DOUBLE   Degrees of freedom of that error; of the scatter one less than there are processes.
+-- scattered    BOOLEAN  Whether it is the error that the scatter of the processes makes.
 -- p            DOUBLE   Probability of a log_ratio so far from 0, either way, if there were no difference: the t-test that
 --                       the error and its degrees of freedom make, so that below 0.05 the 95 % interval excludes 1. NULL as
 --                       error; 1 where neither side varies and they are equal, 0 where they are not.
@@ -39,22 +40,34 @@ samples AS (
 ),
 blocks AS (
     SELECT
-        run_id, case_id, work_hash, backend, clock, process, block, median(ns / loops) AS each_ns,
+        run_id, case_id, work_hash, clock, process, block, median(ns / loops) AS each_ns,
         coalesce(max(involuntary_switches), 0) > 0 OR coalesce(max(throttled), 0) > 0 AS disturbed
     FROM samples
     JOIN case_axes USING (case_id)
     WHERE block IS NOT NULL AND loops > 0 AND ns > 0
     GROUP BY ALL
 ),
+baselines AS (  -- one that failed before its first block is a baseline all the same
+    SELECT run_id, axes.work_hash, arg_min(case_id, (backend <> 'eager', recorded_at, line, case_id)) AS baseline_id
+    FROM (
+        SELECT run_id, case_id, recorded_at, line FROM cases WHERE run_id IN (SELECT run_id FROM _touched)
+        UNION ALL
+        SELECT run_id, case_id, NULL, NULL FROM blocks
+    )
+    JOIN case_axes AS axes USING (case_id)
+    WHERE backend IS NOT NULL
+    GROUP BY run_id, axes.work_hash
+),
 pairs AS (
     SELECT
         own.run_id, own.case_id, base.case_id AS baseline_id, own.clock, own.process, own.block, base.each_ns AS base_ns,
         own.each_ns AS own_ns, ln(nullif(base.each_ns / own.each_ns, 0)) AS x, base.disturbed OR own.disturbed AS disturbed
     FROM blocks AS own
+    JOIN baselines ON own.run_id = baselines.run_id AND own.work_hash = baselines.work_hash
     JOIN blocks AS base
-        ON own.run_id = base.run_id AND own.work_hash = base.work_hash AND own.block = base.block
+        ON own.run_id = base.run_id AND baseline_id = base.case_id AND own.block = base.block
         AND own.clock = base.clock AND own.process IS NOT DISTINCT FROM base.process
-    WHERE base.backend = 'eager' AND own.backend <> 'eager'
+    WHERE own.case_id <> baseline_id
 ),
 logs AS (
     SELECT
@@ -155,7 +168,7 @@ unpaired AS (
 )
 
 SELECT
-    run_id, case_id, baseline_id, clock, n, processes, disturbed, log_ratio, error, degrees,
+    run_id, case_id, baseline_id, clock, n, processes, disturbed, log_ratio, error, degrees, scattered,
     CASE
         WHEN error > 0 THEN 2 * _t_tail(abs(log_ratio) / error, degrees)
         WHEN error = 0 THEN (log_ratio = 0)::DOUBLE

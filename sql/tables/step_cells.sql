@@ -6,19 +6,13 @@
 -- hiccups. Over all steps the value is their mean, '<metric>_mean', for a median of prefills and decodes tells of neither; its
 -- error is that of a ratio of the stretches' totals (Cochran, Sampling Techniques, 6.4). Token counts of 2^53 and more, and
 -- negative ones, have no bin. Steps whose times span different things are different cases. A capture that left steps out has no
--- tokens_per_second.
+-- tokens_per_second. All axes but suite, name and parameters are NULL: a profile does not say.
 --
--- axes: run
+-- axes: run, case
 -- case_id          VARCHAR  Hash of suite, name and bin: the same in every run.
 -- work_hash        VARCHAR  The same: steps of so many tokens are taken for the same work.
 -- suite            VARCHAR  'scheduler'.
 -- name             VARCHAR  'step'.
--- mode             VARCHAR  NULL, as are the five that follow: a profile does not say.
--- device           VARCHAR  NULL.
--- dtype            VARCHAR  NULL.
--- backend          VARCHAR  NULL.
--- batch_size       BIGINT   NULL.
--- sequence_length  BIGINT   NULL.
 -- parameters       JSON     {"tokens": "512–1023"}, or {"tokens": "all"}; with "span" where its writer says what the times span.
 -- metric           VARCHAR  model_run, schedule or step (what its writer says, else the sum of both), as time of one step; step
 --                           only where it tells more than model_run. With '_mean' over all steps, and tokens_per_second, their
@@ -143,8 +137,7 @@ ranked AS (
 
 SELECT
     run_id, config, left(sha256('scheduler step ' || tokens || coalesce(' ' || time_span, '')), 16) AS case_id, case_id AS work_hash,
-    'scheduler' AS suite, 'step' AS name, NULL::VARCHAR AS mode, NULL::VARCHAR AS device, NULL::VARCHAR AS dtype,
-    NULL::VARCHAR AS backend, NULL::BIGINT AS batch_size, NULL::BIGINT AS sequence_length,
+    'scheduler' AS suite, 'step' AS name, {axis without suite name parameters: NULL::type AS axis},
     CASE WHEN time_span IS NULL THEN json_object('tokens', tokens) ELSE json_object('tokens', tokens, 'span', time_span) END
         AS parameters, metric, 'steady' AS phase,
     CASE WHEN metric = 'tokens_per_second' THEN 'tokens/s' ELSE 'ns' END AS unit,

@@ -120,7 +120,7 @@ PROGRAMS = (
     _net("dtype", "y = torch.nn.functional.gelu(y)", "y = torch.nn.functional.gelu(y.double()).float()", ("gelu", "_to_copy", "copy_")),
     _net("layout", "y = y.relu()", "y = y.relu().t().contiguous().t().contiguous()", ("copy_", "clone")),
     _net("graph break", "y = y.relu()", "y = y.relu(); torch._dynamo.graph_break()", ("work.py:14",), "graph_breaks"),
-    _net("recompilation", "y = y.relu()", "self.calls += 1; y = y.relu() + 0 * self.calls", ("calls",), "recompiles"),
+    _net("recompilation", "y = y.relu()", "self.calls += 1; y = y.relu() + 0 * self.calls", ("work.py:14",), "recompiles"),
 )  # fmt: skip
 
 

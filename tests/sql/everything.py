@@ -106,6 +106,12 @@ def _profiled() -> Iterator[Event]:
                 timing(of, ns, line=line),
                 metric(of, "fields", None, line=line, original_value=_json(fields)),
             )
+        of = case("torch.compile", run_id)
+        places = ({"file": "m.py", "line": 4 + number, "function": "forward", "number": number} for number in (1, 2))
+        yield of
+        for place in (*({"kernel": "triton_poi_fused_gelu_0", "text": "gelu(y)", **each} for each in places), {}):
+            yield metric(of, "kernel_source", None, original_value=_json(place))
+        yield metric(of, "kernel_source", None, original_value="no place")
 
 
 def _environments() -> Iterator[Event]:

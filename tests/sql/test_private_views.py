@@ -63,7 +63,8 @@ def test_headline_rank(warehouse: Builder) -> None:
     metrics = [
         ("'latency'", "'cold'", "'ns'", "'lower'"), ("'loss'", "NULL", "NULL", "NULL"),
         ("'latency_max'", "NULL", "'ns'", "'lower'"), ("'rss_peak'", "NULL", "'bytes'", "'lower'"),
-        ("'cpu_time'", "NULL", "'ns'", "'lower'"), ("'ttft_min'", "NULL", "'ns'", "'lower'"),
+        ("'cpu_time'", "NULL", "'ns'", "'lower'"), ("'graph_breaks'", "NULL", "'count'", "'lower'"),
+        ("'ttft_min'", "NULL", "'ns'", "'lower'"),
         ("'ttft_mean'", "NULL", "'ns'", "'lower'"),
         ("'latency_p99'", "NULL", "'ns'", "'lower'"), ("'throughput'", "NULL", "'x/s'", "'higher'"),
         ("'latency_min'", "NULL", "'ns'", "'lower'"), ("'latency_mean'", "NULL", "'ns'", "'lower'"),
@@ -92,15 +93,19 @@ def test_placed_cells(runs: Builder) -> None:
     assert runs.rows("SELECT run_id, place FROM _placed_cells ORDER BY run_id") == [("a1", 1), ("a3", 3), ("b1", 1)]
 
 
-def test_history_values(runs: Builder) -> None:
-    """They are the rows of `history_series` without their position."""
-    for run_id in ("a1", "a3", "b1"):
-        for name in ("m", "n"):
-            runs.add(it := case(name, run=run_id), timing(it, 7))
-    found = runs.rows("FROM _history_values ORDER BY ALL")
+def test_round_runs(runs: Builder) -> None:
+    """They are the rows of `rounds` without the number of cases; the runs of one commit are a round on each machine."""
+    for run_id in ("c1", "c2", "c3"):
+        host = "y" if run_id == "c3" else "x"
+        runs.add(
+            run(run_id, "c", host=host, started_at=5, git_commit="c", git_dirty=False),
+            it := case("m", run_id),
+            timing(it, 7),
+        )
+    found = runs.rows("SELECT * EXCLUDE machine_key FROM _round_runs ORDER BY ALL")
 
-    assert len(found) == 6
-    assert found == runs.rows("SELECT * EXCLUDE position FROM history_series ORDER BY ALL")
+    assert found == runs.rows("SELECT * EXCLUDE cases FROM rounds ORDER BY ALL")
+    assert [run_ids for config, *_, run_ids, _, _, _ in found if config == "c"] == [["c1", "c2"], ["c3"]]
 
 
 def test_comparison_sides(runs: Builder) -> None:
@@ -514,7 +519,9 @@ def test_steps(warehouse: Builder) -> None:
         ("_comparison_evidence(1, 1, 1, 'SAME', false)", "one run each"),
         ("_comparison_evidence(20, 2, 2, 'SLOWER', true)", "20 against 2 runs on 2 hosts, confirmed"),
         ("_comparison_evidence(20, 1, 1, 'SLOWER', false)", "20 against 1 run, not confirmed"),
-        ("_ending_reason('base', 'OOM', 1, 2, 'too big')", "base OOM in 1 of 3 runs: too big"),
+        ("_ending_reason('candidate', 'OOM', 1, 2, 'too big')", "candidate OOM in 1 of 3 runs: too big"),
+        ("_ending_reason('base', 'OOM', 1, 2, 'too big')", "base OOM in 1 of 3 runs"),
+        ("_ending_reason('base', 'OOM', 3, 0, 'too big')", "base OOM: too big"),
         ("_ending_reason('base', 'OOM', 1, NULL, NULL)", "base OOM"),
         ("_ending_reason('base', NULL, 0, 2, NULL)", None),
     ],
@@ -753,7 +760,7 @@ def test_earlier_values(warehouse: Builder) -> None:
 
 
 def test_trace_spans(warehouse: Builder) -> None:
-    """A span has its thread or device, and began on the clock of its trace; a timing without fields is none."""
+    """A span has its thread or device, and began on the clock of its trace; stores of before have both in `fields` alone."""
     warehouse.add(run("t", "t", source="torch-trace"))
     places = [("cpu_op", {"ts": 1.5, "pid": 1, "tid": 2}), ("kernel", {"ts": 3, "args": {"device": 0}})]
     for line, (suite, place) in enumerate(places, 1):
@@ -761,11 +768,13 @@ def test_trace_spans(warehouse: Builder) -> None:
         warehouse.add(
             one, timing(one, 7, line=line), metric(one, "fields", None, line=line, original_value=json.dumps(place))
         )
-    bare = case("bare", "t", suite="cpu_op")
-    warehouse.add(bare, timing(bare, 7, line=3))
+    bare, placed, late = (case(name, "t", suite="cpu_op") for name in ("bare", "placed", "late"))
+    warehouse.add(bare, timing(bare, 7, line=3), placed, timing(placed, 7, line=4, began_ns=9, lane="1/2"))
+    warehouse.add(late, timing(late, 7, line=5, lane=""))
 
     assert warehouse.rows("SELECT line, kind, name, ns, start, device, lane FROM _trace_spans(['t']) ORDER BY line") == [
         (1, "cpu_op", "op1", 7, 1500, False, "1/2"), (2, "kernel", "op2", 7, 3000, True, "0"),
+        (4, "cpu_op", "placed", 7, 9, False, "1/2"), (5, "cpu_op", "late", 7, None, False, ""),
     ]  # fmt: skip
 
 

@@ -131,7 +131,7 @@ def test_a_step_of_a_number_without_noise_stays_a_step(warehouse: Builder) -> No
 
     assert [verdicts(warehouse, [run_id])["step"] for run_id in ids[6:]] == ["SLOWER"] * 3
     (reason,) = warehouse.rows("SELECT reason FROM regressions(?::VARCHAR[]) WHERE name = 'step'", [ids[-1:]])[0]
-    assert reason.endswith("so 3 runs in a row")
+    assert reason.endswith("seen in 3 runs in a row")
     query = "SELECT name, verdict, p FROM {} WHERE metric = 'latency' ORDER BY name DESC"
     assert warehouse.rows(query.format("regressions(?::VARCHAR[])"), [ids[-1:]])[1] == ("again", "UNSURE", 1 / 8)
     # given as a base, runs have no order: two of eight were as slow
@@ -365,7 +365,7 @@ def test_the_streak_says_since_when(warehouse: Builder) -> None:
     assert warehouse.rows(query, [ids[-2]])[0][1:] == (ids[-3], "c10", "c9")
     assert warehouse.rows(query, [ids[-4]]) == [("UNSURE", None, None, None)]
     [(reason,)] = warehouse.rows("SELECT reason FROM regressions([?])", [ids[-1]])
-    assert reason.endswith("; so 3 runs in a row")
+    assert reason.endswith("; seen in 3 runs in a row")
 
 
 def test_hostile_names_are_names(warehouse: Builder) -> None:

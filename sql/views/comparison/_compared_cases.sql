@@ -18,7 +18,7 @@ pairs AS (
     SELECT
         pair, CASE WHEN pair > 0 THEN min(config) END AS config,
         CASE WHEN pair > 0 THEN min(host) FILTER (side = 'candidate') END AS host,
-        count(DISTINCT coalesce(host, '')) FILTER (side = 'candidate') AS hosts,
+        count(DISTINCT host) FILTER (side = 'candidate') AS hosts,
         count(*) FILTER (side = 'base') AS base_total, bool_or(is_anywhere) AS is_anywhere, bool_or(is_other_machine) AS is_other_class
     FROM _comparison_sides(base, candidate, last)
     GROUP BY pair
@@ -126,9 +126,10 @@ SELECT
         CASE WHEN candidate_runs > 1 AND size_effect = 0 AND abs(change) < 0.7::DOUBLE * abs(effect - numbers.shift)
             THEN 'its runs disagree' END,
         CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND has_base AND has_candidate AND NOT is_exact
-            THEN printf('beyond the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1)) END,
-        CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND regexp_matches(verdict, '(SLOWER|FASTER|WORSE|BETTER)$') AND NOT is_exact
-            THEN format('without what all share {:.2f} times the base (95 % {:.2f}–{:.2f})', exp(change), exp(change_low), exp(change_high)) END,
+            THEN CASE WHEN regexp_matches(verdict, '(SLOWER|FASTER|WORSE|BETTER)$')
+                THEN format('{:.2f} times the base (95 % {:.2f}–{:.2f})', exp(change), exp(change_low), exp(change_high))
+                    || printf(' without the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1))
+                ELSE printf('beyond the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1)) END END,
         CASE WHEN size_effect <> 0 AND verdict <> 'UNSURE'
             THEN printf('its steps have %.2f times the tokens', exp(size_effect)) END,
         CASE WHEN is_anywhere THEN 'baseline of other hosts' END,

@@ -20,26 +20,11 @@ measured_cases AS (
     LEFT JOIN _machine_classes AS class ON machine_id = facts_id
     JOIN case_outcomes AS measured ON round.run_id = measured.run_id
     GROUP BY round.config, round_id, machine_key
-),
-parts AS (
-    SELECT
-        round.*, coalesce(class_id, machine_id) AS machine_key, class.machine, class_id, summary.git_commit, files, failed
-    FROM _rounds AS round
-    JOIN run_summaries AS summary ON round.run_id = summary.run_id
-    LEFT JOIN _machine_classes AS class ON machine_id = facts_id
-),
-rounds AS (
-    SELECT
-        config, round_id, machine_key, min(machine) AS machine, min(class_id) AS class_id, min(began_at) AS began_at,
-        CASE WHEN min(git_commit) = max(git_commit) THEN min(git_commit) END AS git_commit,
-        list(run_id ORDER BY began_at NULLS FIRST, run_id) AS run_ids, count(*) AS runs, _total(files) AS files, _total(failed) AS failed
-    FROM parts
-    GROUP BY config, round_id, machine_key
 )
 
 SELECT
     own.config, own.round_id, machine, class_id, began_at, git_commit, run_ids, runs, files, coalesce(cases, 0) AS cases, failed
-FROM rounds AS own
+FROM _round_runs AS own
 LEFT JOIN measured_cases AS measured
     ON own.config = measured.config AND own.round_id = measured.round_id
     AND own.machine_key IS NOT DISTINCT FROM measured.machine_key

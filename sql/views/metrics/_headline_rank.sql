@@ -1,6 +1,6 @@
 -- One value: how well a number stands for its case, and a statistic for its measurement, the smallest best: what is warm first; the
--- latency, then other times and rates, then what else has a direction, memory, extremes, what has none; of each the samples, their
--- median, their mean, anything else.
+-- latency, then other times and rates, then what else has a direction, counts, memory, extremes, what has none; of each the samples,
+-- their median, their mean, anything else.
 --
 -- arguments: metric, phase, unit, better
 CASE WHEN _is_warm(phase) AND phase IS DISTINCT FROM 'compile' THEN 0 ELSE 200 END
@@ -13,7 +13,7 @@ CASE WHEN _is_warm(phase) AND phase IS DISTINCT FROM 'compile' THEN 0 ELSE 200 E
     WHEN starts_with(metric, 'model_run') THEN 1
     WHEN starts_with(metric, 'throughput') THEN 2
     WHEN regexp_matches(metric, '^(absolute_latency|host_time)') THEN 4
-    WHEN regexp_matches(metric, '^(compile_latency|cpu_time)') THEN 9
+    WHEN unit = 'count' OR regexp_matches(metric, '^(compile_latency|cpu_time)') THEN 9
     WHEN unit = 'ns' THEN 7
     ELSE 8
 END

@@ -124,7 +124,7 @@ SELECT
             THEN 'the last 3 runs together, ' || CASE WHEN q < 0.001 THEN 'q below 0.001' ELSE format('q = {:.2g}', q) END
                 || '; noise of a run ' || format('{:.1f} %', 100 * noise)
             WHEN NOT is_new_machine THEN reason END,
-        CASE WHEN is_changed AND NOT is_known AND streak > 0 THEN 'so ' || (streak + 1) || ' runs in a row' END
+        CASE WHEN is_changed AND NOT is_known AND streak > 0 THEN 'seen in ' || (streak + 1) || ' runs in a row' END
     ) AS reason,
     since.run_id AS since_run_id, since.began_at AS since_at, since.git_commit AS since_commit,
     good.git_commit AS good_commit, is_known,

@@ -123,7 +123,7 @@ SELECT
     _finite(exp(x)) AS value, _finite(exp(effect) - 1) AS change, _finite(exp(effect - reach) - 1) AS low,
     _finite(exp(effect + reach) - 1) AS high, noise, p, q,
     verdict, printf('%d against %d runs', runs, n) AS evidence,
-    concat_ws('; ', printf('the whole suite, %d cases', cases), CASE WHEN stop > 1 THEN 'so ' || stop || ' runs in a row' END)
+    concat_ws('; ', printf('the whole suite, %d cases', cases), CASE WHEN stop > 1 THEN 'seen in ' || stop || ' runs in a row' END)
         AS reason,
     CASE WHEN stop > 1 THEN run_ids[stop - 1] WHEN stop = 1 THEN run_id END AS since_run_id,
     CASE WHEN stop > 1 THEN begins[stop - 1] WHEN stop = 1 THEN began_at END AS since_at,

@@ -1,4 +1,4 @@
--- One row per run and another run of its config that measured the same code: its repeats, and the rest of its fleet.
+-- One row per run and another run of its config that measured the same code: its repeats, the rest of its fleet, a log beside a trace.
 --
 -- axes: run
 -- other_run_id    VARCHAR    The other run.
@@ -6,7 +6,24 @@
 -- same_commit     BOOLEAN    Whether both measured the same known and clean commit.
 -- same_plan       BOOLEAN    Whether both took from one plan (`bench measure models --fleet`), or are calls of one measurement (`bench
 --                            measure command --results`).
+-- same_recording  BOOLEAN    Whether one is a trace, and the other a log of torch.compile in its folder or below.
 WITH
+known_runs AS (  -- of `run_details` these few columns: to plan all takes longer than to look
+    SELECT time.run_id, time.config, time.began_at, time.git_commit, git_dirty, tags
+    FROM _run_times AS time
+    JOIN _run_records AS record ON time.run_id = record.run_id
+),
+traced AS (
+    SELECT trace.run_id AS trace_id, log.run_id AS log_id
+    FROM sources AS trace
+    JOIN sources AS log ON trace.config = log.config AND starts_with(log.path, regexp_replace(trace.path, '[^/]*$', ''))
+    WHERE trace.format IN ('torch-trace', 'nsight-systems') AND log.format = 'torch-logs'
+),
+recorded AS (
+    SELECT trace_id AS run_id, log_id AS other_run_id FROM traced
+    UNION
+    SELECT log_id, trace_id FROM traced
+),
 run_pairs AS (
     SELECT
         run.run_id, run.config, other.run_id AS other_run_id, other.began_at AS other_began_at,
@@ -18,11 +35,13 @@ run_pairs AS (
             )
             AND run.git_commit IS NOT DISTINCT FROM other.git_commit,
             false
-        ) AS same_plan
-    FROM run_details AS run
-    JOIN run_details AS other ON run.config = other.config AND run.run_id <> other.run_id
+        ) AS same_plan,
+        recorded.run_id IS NOT NULL AS same_recording
+    FROM known_runs AS run
+    JOIN known_runs AS other ON run.config = other.config AND run.run_id <> other.run_id
+    LEFT JOIN recorded ON run.run_id = recorded.run_id AND other.run_id = recorded.other_run_id
 )
 
-SELECT run_id, config, other_run_id, other_began_at, same_commit, same_plan
+SELECT run_id, config, other_run_id, other_began_at, same_commit, same_plan, same_recording
 FROM run_pairs
-WHERE same_commit OR same_plan
+WHERE same_commit OR same_plan OR same_recording

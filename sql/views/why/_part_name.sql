@@ -5,7 +5,9 @@
 -- arguments: name
 regexp_replace(
     regexp_replace(
-        regexp_replace(name, '(CompiledFxGraph )(?:\w{20,}|None)', '\1…'), '^(?:graph_\d+_)?((?:triton_[a-z]+|cpp)_fused\w*?)_\d+$', '\1'
+        CASE WHEN regexp_matches(name, '^(graph_\d+_)?(triton_[a-z]+|cpp)_fused\w*_\d+$')
+            THEN regexp_replace(regexp_replace(name, '^graph_\d+_', ''), '_\d+$', '') ELSE name END,
+        'CompiledFxGraph (\w{20,}|None)', 'CompiledFxGraph …'
     ),
     '^triton_(poi|per|red)_fused_', 'triton_fused_'
 )

@@ -12,27 +12,37 @@
 -- device   BOOLEAN  Whether it is time of a GPU.
 -- lane     VARCHAR  Thread of the host; of a GPU the device.
 WITH
-fields AS (
-    SELECT
-        run_id, source_id, line, case_id,
-        json_extract_string(
-            CASE WHEN json_valid(original_value) THEN original_value END,
-            ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']
-        ) AS field
-    FROM metrics
-    WHERE metric = 'fields' AND list_contains(runs::VARCHAR[], run_id)
+named AS (
+    SELECT run_id, case_id, suite AS kind, _part_name(name) AS name, suite IN ('kernel', 'gpu_memcpy', 'gpu_memset') AS device
+    FROM cases
 ),
-named AS (SELECT run_id, case_id, suite, _part_name(name) AS name FROM cases)
+timed AS (
+    SELECT run_id, source_id, line, case_id, duration_ns::BIGINT AS ns, began_ns AS start, lane
+    FROM timings
+    WHERE list_contains(runs::VARCHAR[], run_id) AND duration_ns >= 0 AND duration_ns < 2::BIGINT ** 60
+),
+placeless AS (FROM timed WHERE lane IS NULL),  -- of a bench that kept its place among the other fields alone
+texts AS (
+    SELECT placeless.*, CASE WHEN json_valid(original_value) THEN original_value END AS fields
+    FROM placeless
+    JOIN metrics AS kept
+        ON placeless.run_id = kept.run_id AND placeless.source_id IS NOT DISTINCT FROM kept.source_id AND placeless.line = kept.line
+    WHERE metric = 'fields'
+),
+found AS (
+    SELECT
+        *, json_extract_string(fields, ['$.ts', '$.start', '$.pid', '$.tid', '$.globalTid', '$.args.device', '$.deviceId']) AS field
+    FROM texts
+)
 
-SELECT
-    timed.run_id, timed.line, suite AS kind, name, timed.case_id, duration_ns::BIGINT AS ns,
-    coalesce(TRY_CAST(TRY_CAST(field[1] AS DECIMAL(24, 3)) * 1000 AS BIGINT), TRY_CAST(field[2] AS BIGINT)) AS start,
-    suite IN ('kernel', 'gpu_memcpy', 'gpu_memset') AS device,
-    CASE
-        WHEN suite IN ('kernel', 'gpu_memcpy', 'gpu_memset') THEN coalesce(field[6], field[7], '')
-        ELSE concat_ws('/', field[3], field[4], field[5])
-    END AS lane
-FROM timings AS timed
-JOIN fields ON timed.run_id = fields.run_id AND timed.source_id IS NOT DISTINCT FROM fields.source_id AND timed.line = fields.line
+SELECT timed.run_id, line, kind, name, timed.case_id, ns, start, device, lane
+FROM timed
 JOIN named ON timed.run_id = named.run_id AND timed.case_id = named.case_id
-WHERE list_contains(runs::VARCHAR[], timed.run_id) AND duration_ns >= 0 AND duration_ns < 2::BIGINT ** 60
+WHERE lane IS NOT NULL
+UNION ALL
+SELECT
+    found.run_id, line, kind, name, found.case_id, ns,
+    coalesce(TRY_CAST(TRY_CAST(field[1] AS DECIMAL(24, 3)) * 1000 AS BIGINT), TRY_CAST(field[2] AS BIGINT)), device,
+    CASE WHEN device THEN coalesce(field[6], field[7], '') ELSE concat_ws('/', field[3], field[4], field[5]) END
+FROM found
+JOIN named ON found.run_id = named.run_id AND found.case_id = named.case_id

@@ -23,7 +23,7 @@ kept AS (  -- of what torch and CUDA do on the host, where it is known: Python a
         dense_rank() OVER (ORDER BY kinds.run_id, lane) AS place
     FROM kinds
     JOIN known ON kinds.run_id = known.run_id
-    WHERE (device OR NOT torch OR kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) AND kind <> 'gpu_user_annotation'
+    WHERE (device OR NOT torch OR kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver')) AND kind NOT IN ('gpu_user_annotation', 'Trace')
 ),
 placed AS (
     SELECT key, kept.device, place, ns, start, row_number() OVER (ORDER BY place, start, ns DESC, line) AS number
@@ -51,7 +51,8 @@ levels AS (  -- every span once as a caller, and once as a call of the level abo
     SELECT depth - 1, number, NULL, ns FROM deep WHERE step = 1 AND depth > 1
 ),
 called AS (  -- the caller of a span is the last of the level above: an earlier one of its thread, as numbers follow threads
-    SELECT within, max(caller) OVER (PARTITION BY level ORDER BY number ROWS UNBOUNDED PRECEDING) AS caller FROM levels
+    SELECT within, last_value(caller IGNORE NULLS) OVER (PARTITION BY level ORDER BY number ROWS UNBOUNDED PRECEDING) AS caller
+    FROM levels
 ),
 callers AS (SELECT caller, sum(within) AS within FROM called GROUP BY caller),
 owned AS (

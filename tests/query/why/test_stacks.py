@@ -7,6 +7,7 @@ from bench.query.comparison.sides import Side
 from bench.query.why.command import cells
 from bench.query.why.next_question import next_question
 from bench.query.why.parts import NOTHING_DIFFERS
+from bench.query.why.stacks import SHIFTED
 from bench.query.why.why import why
 from bench.warehouse.events import Event
 
@@ -62,9 +63,29 @@ def test_several_recordings_of_a_side_tell_how_far_they_are_apart() -> None:
 
 
 def test_a_comparison_of_recordings_ends_with_the_question_that_takes_them_apart() -> None:
-    """No stack has a better direction, so that the comparison has no row; counts have the digits that tell their ends apart."""
+    """No stack has a better direction, whether or not some changed; counts have the digits that tell their ends apart."""
+    candidate = {**BASE, "main (job.py:9);loop (job.py:5)": 60, "main (job.py:9);extra (job.py:8)": 400}
+    warehouse = Builder().add(*recorded("base", BASE), *recorded("candidate", candidate))
+    compared = compare(warehouse, *SIDES, where={"metric": ["samples"]})
+
+    assert [row["verdict"] for row in compared.rows].count("CHANGED") == 1
+    assert next_question(warehouse, compared, all_runs=False) == ["why: bench why base candidate"]
     candidate = {**BASE, "main (job.py:9);extra (job.py:8)": 400}
     warehouse = Builder().add(*recorded("base", BASE), *recorded("candidate", candidate))
-
-    assert next_question(warehouse, compare(warehouse, *SIDES), all_runs=False) == ["why: bench why base candidate"]
     assert next(cells(why(warehouse, SIDES)))[:5] == ["extra", "0", "400", "+400", "+355 to +445"]
+
+
+def test_recordings_of_a_set_time_have_parts_and_no_shares() -> None:
+    """As many samples on both sides are no difference that a part could be a share of; what helps is said."""
+    candidate = {
+        "main (job.py:9);loop (job.py:4)": 500,
+        "main (job.py:9);loop (job.py:5)": 300,
+        "main (job.py:9);new (job.py:7)": 738,
+    }
+    found = why(Builder().add(*recorded("base", BASE), *recorded("candidate", candidate)), SIDES)
+
+    assert SHIFTED in found.notes and found.whole.difference == -2
+    assert {row[0]: row[5] for row in cells(found)}["new"] == "–"
+    more = {**candidate, "main (job.py:9);new (job.py:7)": 1538}
+    found = why(Builder().add(*recorded("base", BASE), *recorded("candidate", more)), SIDES)
+    assert SHIFTED not in found.notes and {row[0]: row[5] for row in cells(found)}["samples"] == "100 %"

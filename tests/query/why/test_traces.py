@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...builders import Builder, case, metric, run, timing
+from ...builders import Builder, case, run, timing
 
 Span = tuple[str, str, float, float]  # category, name, start and duration in µs
 STEP: list[Span] = [
@@ -103,7 +103,7 @@ def test_a_comparison_of_traces_has_a_row_an_operator(bench: Callable[..., Any],
 
 
 def test_traces_read_in_place_give_the_rows_of_stored_ones(bench: Callable[..., Any], tmp_path: Path) -> None:
-    """In place a span keeps its moment, thread and device alone: of two GPUs each has its own gaps, then as before."""
+    """In place a span has no `fields`; of two GPUs each has its own gaps."""
     twice = [*STEP, ("kernel", "gemm", 52.0, 30.0)]
     sides = trace(tmp_path / "a.json", STEP), trace(tmp_path / "b.json", twice, grid=[2, 1, 1], note="ü" * 500)
     text = Path(sides[1]).read_text().replace('"stream": 7', '"device": 1, "stream": 7')
@@ -115,6 +115,10 @@ def test_traces_read_in_place_give_the_rows_of_stored_ones(bench: Callable[..., 
     assert in_place == json.loads(bench(*ask).stdout) and len(in_place) > 4
     fields = "SELECT count(*) AS n FROM metrics WHERE metric = 'fields' AND original_value LIKE '%note%'"
     assert json.loads(bench("sql", fields, "--format", "json").stdout) == [{"n": 4}]
+    lanes = "SELECT lane, count(began_ns) AS n FROM timings GROUP BY lane ORDER BY lane"
+    assert json.loads(bench("sql", lanes, "--format", "json").stdout) == [
+        {"lane": "0", "n": 6}, {"lane": "1", "n": 1}, {"lane": "1/1", "n": 8},
+    ]  # fmt: skip
 
 
 def test_equal_traces_differ_in_nothing(bench: Callable[..., Any], tmp_path: Path) -> None:
@@ -154,11 +158,32 @@ def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any],
     assert "the traces are of different machines: one; two" in done.stderr and "\x1b" not in done.output
 
 
-def test_a_file_without_spans_has_nothing_to_show(bench: Callable[..., Any], tmp_path: Path) -> None:
-    """No traceback."""
-    sides = trace(tmp_path / "a.json", []), trace(tmp_path / "b.json", [], gpu="x")
+def test_a_side_without_anything_in_common_has_nothing_to_show(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """Nothing is compared with the span that PyTorch puts around all, or with the other processor."""
+    full, around = (
+        trace(tmp_path / "a.json", STEP),
+        trace(tmp_path / "b.json", [("Trace", "PyTorch Profiler (0)", 0, 99)]),
+    )
+    host, device = trace(tmp_path / "c.json", STEP[:4]), trace(tmp_path / "d.json", STEP[4:])
+    for command in ("compare", "why"):
+        assert str(bench(command, full, around).exception) == "b.json: no operator or kernel with a time and a moment"
+        said = "d.json has kernels of a GPU alone, the other side none: they have nothing in common"
+        assert str(bench(command, host, device).exception) == said
 
-    assert "an operator or kernel" in str(bench("compare", *sides).exception or bench("why", *sides).exception)
+
+def test_spans_of_other_kinds_are_said(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """Of Python, for one, where the other side has operators."""
+    sides = trace(tmp_path / "a.json", STEP[:4]), trace(tmp_path / "b.json", [("python_function", "main", 0, 9)])
+
+    assert "b.json has no operators of torch: its spans are of other kinds" in bench("compare", *sides).stderr
+
+
+def test_a_file_is_not_compared_with_itself(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """Its runs have no name that a user would know; an empty one is no file to load."""
+    one = trace(tmp_path / "a.json", STEP)
+    assert f"{one} and {one} hold the same results." in str(bench("why", one, one).exception)
+    Path("empty.json").touch()
+    assert str(bench("why", one, "empty.json").exception) == "empty.json holds no result"
 
 
 @st.composite
@@ -181,10 +206,7 @@ def test_own_times_add_up_to_the_time_of_the_outermost(spans: list[tuple[int, in
     warehouse = Builder().add(run("t", "t", source="torch-trace"))
     for line, (start, length) in enumerate(spans, 1):
         of = case(f"op{line}", "t", suite="cpu_op")
-        fields = json.dumps({"ts": start, "pid": 1, "tid": 1})
-        warehouse.add(
-            of, timing(of, length * 1000, line=line), metric(of, "fields", None, line=line, original_value=fields)
-        )
+        warehouse.add(of, timing(of, length * 1000, line=line, began_ns=1000 * start, lane="1/1"))
     covered = {moment for start, length in spans for moment in range(start, start + length)}
 
     rows = warehouse.rows("SELECT own_ns FROM trace_parts(['t'])")

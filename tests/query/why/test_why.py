@@ -219,6 +219,21 @@ def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first() -> None:
     assert found.whole.difference == -2.0 and found.unattributed.difference == 0
 
 
+def test_a_break_that_moved_within_its_function_is_the_same() -> None:
+    """At other lines, or in a copy of the file; where one side has more of them nobody knows which is new."""
+    base: dict[tuple[str, str | None], float] = {("print", "/a/m.py:3 in f"): 1.0, ("print", "/a/m.py:9 in f"): 2.0}
+    moved: dict[tuple[str, str | None], float] = {("print", "/b/m.py:4 in f"): 1.0, ("print", "/b/m.py:10 in f"): 3.0}
+    warehouse = Builder().add(*compiled("base", base), *compiled("candidate", moved))
+    found = why(warehouse, SIDES, "net", metric="graph_breaks")
+
+    assert [(part.file, part.line, part.base, part.candidate) for part in found.parts] == [
+        ("/b/m.py", 10, 2.0, 3.0), ("/b/m.py", 4, 1.0, 1.0),
+    ]  # fmt: skip
+    more = {**moved, ("print", "/b/m.py:7 in f"): 1.0}
+    warehouse = Builder().add(*compiled("base", base), *compiled("candidate", more))
+    assert len(why(warehouse, SIDES, "net", metric="graph_breaks").parts) == 5
+
+
 def test_the_first_break_of_a_graph_has_its_reason() -> None:
     """From none there is no ratio, but a difference."""
     reason: dict[tuple[str, str | None], float] = {("graph_break()", "/a/new.py:7 in forward"): 1.0}
@@ -352,6 +367,8 @@ def test_steps_whose_writer_says_what_their_times_span_have_parts() -> None:
 
     assert found.parts[0].name == "cost of steps of 512–1023 tokens"
     assert math.fsum(part.difference for part in found.parts) == pytest.approx(1e7)
+    with pytest.raises(UnknownName, match="A bin of tokens is a part of all steps: take 'step' apart"):
+        why(Builder().add(*events), SIDES, "tokens:512–1023")
 
 
 def test_a_value_of_the_whole_run_is_no_case_of_that_name() -> None:
