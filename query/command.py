@@ -54,6 +54,9 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
     help="Most rows from the sandbox.",
 )
 @click.option(
+    "--most-size", metavar="SIZE", default="1GB", show_default=True, help="Most bytes of all rows from the sandbox."
+)
+@click.option(
     "--extensions",
     cls=Values,
     metavar="NAME…",
@@ -68,7 +71,7 @@ def write(answer: "Answer", fmt: str, output: Path | None = None) -> None:
 @store_option
 def sql(
     query: str | None, file: Path | None, sandbox: bool, seconds: float, memory: str, most_rows: int,
-    extensions: Sequence[str], engine: str, master: str | None, output: Path | None, fmt: str, store: Store,
+    most_size: str, extensions: Sequence[str], engine: str, master: str | None, output: Path | None, fmt: str, store: Store,
 ) -> None:  # fmt: skip
     """Ask the warehouse anything, read-only.
 
@@ -110,7 +113,9 @@ def sql(
     if sandbox and not (query is None and file is None and sys.stdin.isatty()):
         from .limited import QuestionLimits, ask_limited, first_rows, parse_bytes
 
-        limits = QuestionLimits(seconds=seconds, memory_bytes=parse_bytes(memory), rows=most_rows + 1)
+        limits = QuestionLimits(
+            seconds=seconds, memory_bytes=parse_bytes(memory), rows=most_rows + 1, answer_bytes=parse_bytes(most_size)
+        )
         asked = ask_limited(store, query if query is not None else _read(file), limits)
         if asked is not None:
             write_rows(asked.columns, first_rows(asked.rows, most_rows, notify), fmt, output)

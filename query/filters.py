@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..warehouse.errors import BenchError
+from ..warehouse.errors import BenchError, UnknownName
 from ..warehouse.schema import quote
 from ..warehouse.settings import setting
 from .pasteable_sql import list_literal
@@ -74,13 +74,16 @@ def build_filter(
         place: How an error calls the view, if a user does not know its name.
 
     Raises:
-        UnknownName: The column does not hold a value; the message suggests the nearest one.
+        UnknownName: There is no such column, or it does not hold a value; the message suggests the nearest one.
     """
-    values = {}
-    for column, kept in (where or {}).items():
-        if column == "run_id" and kept:
+    values = {column: list(kept) for column, kept in (where or {}).items() if kept}
+    known = warehouse.connection.execute(f"FROM {view} LIMIT 0").description if values else ()
+    columns = [name for name, *_ in known or ()]
+    for column, kept in values.items():
+        if column not in columns:
+            raise UnknownName("column", column, columns, where=place or view)
+        if column == "run_id":
             values[column] = [resolve_run(warehouse, name) for name in kept]
-        elif kept:
+        else:
             check_values(warehouse, view, column, kept, place=place)
-            values[column] = list(kept)
     return Filter(values)

@@ -83,9 +83,12 @@ def _read(store: Store, files: Mapping[str, str], ingest_in_place: IngestInPlace
     try:
         ingest_in_place(store, list(files.values()))
     except BenchError as error:
-        named = [part for part in files if label_and_path(part)[1] in str(error)]
+        said = str(error)
+        for part, text in files.items():  # a command that is proposed names what was given, not what it is called here
+            said = said.replace(text, part)
+        named = [part for part in files if label_and_path(part)[1] in said]
         what = max(named, key=len) if named else f"one of {counted(len(files), 'path')}"
-        refused = BenchError(f"{what} could not be read: {error}")
+        refused = BenchError(f"{what} could not be read: {said}")
         refused.exit_code = error.exit_code
         raise refused from error
 
@@ -173,4 +176,4 @@ def _short_names(parts: Sequence[str], names: Iterable[str]) -> dict[str, str]:
 def _components(path: str) -> tuple[str, ...]:
     """The components of a path or address that say which it is: not that a store is a store."""
     components = tuple(filter(None, (path if is_address(path) else os.path.abspath(path)).split("/")))
-    return components[:-1] if components[-1:] == (STORE_FOLDER,) and components[1:] else components
+    return components[:-1] if components[-1:] == (STORE_FOLDER,) and components[1:] else components or ("/",)

@@ -43,6 +43,7 @@ class QuestionLimits:
     temporary_bytes: int = 4 * 10**9  # of what does not fit into the memory and is put on the disk
     rows: int | None = 1_000_000
     characters: int = 1_000_000  # of a text in a row
+    answer_bytes: int = 10**9  # of all rows together
 
 
 def parse_bytes(text: str) -> int:
@@ -94,12 +95,17 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     work, arguments = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_the_reader, daemon=True).start()
+    limits, sent = arguments[0], 0
     try:
         for item in work(*arguments):
-            _send(out, ("item", item))
+            sent += _send(out, ("item", item))
+            if sent > limits.answer_bytes:
+                raise BenchError(
+                    f"the answer is larger than {limits.answer_bytes / 1e6:,g} MB. Ask for less, or allow it more."
+                )
         _send(out, ("end", None))
     except BenchError as error:
-        message = _in_our_words(str(error), arguments[0])
+        message = _in_our_words(str(error), limits)
         _send(out, ("error", (type(error), message, error.exit_code, error.where, [*error.nearest])))
     except Exception as error:
         message = f"the query failed: {type(error).__name__}: {error}"
@@ -176,12 +182,14 @@ def _short(value: Any, most: int) -> Any:
     return value
 
 
-def _send(out: IO[bytes], message: tuple[str, Any]) -> None:
+def _send(out: IO[bytes], message: tuple[str, Any]) -> int:
+    """Send a message; returns its size in bytes."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     if len(data) > MOST_MESSAGE:
         raise BenchError(f"{ROWS} rows of the answer are larger than {MOST_MESSAGE >> 20} MB. Ask for less of them.")
     out.write(len(data).to_bytes(8, "little") + data)
     out.flush()
+    return len(data)
 
 
 def _messages(source: IO[bytes], seconds: float | None) -> Iterator[Any]:

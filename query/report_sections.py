@@ -68,7 +68,7 @@ def summary(
         SELECT {", ".join(f"own.{axis}" for axis in PANEL)},
             own.speedup, own.low, own.high, nullif(own.n, 0), earlier.speedup, nullif(own.dashboard_speedup, own.speedup),
             CASE WHEN own.n_elsewhere IS NOT NULL THEN own.matched_speedup END,
-            CASE WHEN own.n_elsewhere IS NOT NULL THEN own.n_matched END, own.rate, earlier.rate, own.mean_seconds,
+            CASE WHEN own.n_elsewhere IS NOT NULL THEN nullif(own.n_matched, 0) END, own.rate, earlier.rate, own.mean_seconds,
             earlier.mean_seconds, own.mean_ratio, earlier.mean_ratio, own.flagged, nullif(own.skipped, 0)
         FROM {view} AS own
         LEFT JOIN {view} AS earlier
@@ -81,7 +81,7 @@ def summary(
         *map(TableColumn, PANEL), TableColumn("geomean speedup", "ratio"), TableColumn("low", "ratio"),
         TableColumn("high", "ratio"),
         TableColumn("over", "count"), TableColumn("speedup before", "ratio"), TableColumn("slowdowns as 1", "ratio"),
-        TableColumn("on all backends", "ratio"), TableColumn("over all", "count"), TableColumn("passing"),
+        TableColumn("on all backends", "ratio"), TableColumn("cases on all", "count"), TableColumn("passing"),
         TableColumn("passing before"),
         TableColumn("compile", "seconds"), TableColumn("compile before", "seconds"), TableColumn("memory", "ratio"),
         TableColumn("memory before", "ratio"), TableColumn("flagged", "count"), TableColumn("skipped", "count"),
@@ -211,15 +211,15 @@ def flags(warehouse: "Warehouse", parts: Sequence[str], limits: Limits, scope: R
 def scheduler(warehouse: "Warehouse", runs_of: Mapping[str, Sequence[str]]) -> Section | None:
     """The parts of a step's time, of the runs of each side."""
     query = """
-        SELECT $side, steps, tokens_per_second, mean_step_ms, mean_model_run_ms, schedule_share, mean_tokens,
+        SELECT $side, steps, tokens_per_second, 1e6 * mean_step_ms, 1e6 * mean_model_run_ms, schedule_share, mean_tokens,
             mean_batch_size, prefill_share, mean_waiting, max_kv_cache_usage
         FROM step_breakdown(runs := $runs) ORDER BY config
     """
     columns = [
-        TableColumn("config"), TableColumn("steps", "count"), TableColumn("tokens/s", "number"),
-        TableColumn("step, mean ms", "number"),
-        TableColumn("model run, mean ms", "number"), TableColumn("scheduling share", "share"),
-        TableColumn("tokens, mean", "number"),
+        TableColumn("config"), TableColumn("steps", "count"), TableColumn("tokens/s", "count"),
+        TableColumn("step, mean", "duration"),
+        TableColumn("model run, mean", "duration"), TableColumn("scheduling share", "share"),
+        TableColumn("tokens, mean", "count"),
         TableColumn("batch, mean", "number"), TableColumn("prefill share", "share"), TableColumn("waiting, mean", "number"),
         TableColumn("KV cache, most", "share"),
     ]  # fmt: skip
@@ -310,7 +310,8 @@ def left_out(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -
         SELECT suite, mode, dtype, device, backend, unnest(excluded) AS why FROM executive_summary() WHERE run_id = ? ORDER BY ALL
     """
     files = """
-        SELECT path, lines, loaded, rejected, known, notes FROM source_files
+        SELECT path, lines, loaded, rejected, known, array_to_string(from_json(notes, '["VARCHAR"]'), '; ') AS notes
+        FROM source_files
         WHERE list_contains(?::VARCHAR[], run_id) AND (rejected > 0 OR notes IS NOT NULL) ORDER BY path
     """
     tables = [
@@ -329,7 +330,14 @@ def left_out(warehouse: "Warehouse", parts: Sequence[str], scope: ReportScope) -
     there = [table.without_empty() for table in tables if table is not None]
     command = scope.listing("FROM executive_summary()", equals("run_id", parts[-1]))
     return (
-        Section(key="left-out", title="What was left out", tables=there, folded=True, weight=3, command=command)
+        Section(
+            key="left-out",
+            title="What was left out, and notes on files",
+            tables=there,
+            folded=True,
+            weight=3,
+            command=command,
+        )
         if there
         else None
     )

@@ -5,7 +5,8 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -83,24 +84,55 @@ def runs_of_path(warehouse: "Warehouse", text: str) -> list[str]:
 
     Of another store that was gathered they are the runs that were meant there.
     """
-    if (place := place_of(warehouse, text)) and place.runs is not None:
+    place = place_of(warehouse, text)
+    if place and place.runs is not None:
         return [*place.runs]
     label, path = label_and_path(text)
-    query = "SELECT sha256, end_byte, source_id FROM sources WHERE config = coalesce(?, config)"
+    query = "SELECT sha256, end_byte, source_id, name FROM sources WHERE config = coalesce(?, config)"
     found = warehouse.rows(query, [label or (place.name if place else None)])  # both sides may hold the same file
-    known = {(sha256, end): source for sha256, end, source in found or warehouse.rows(query, [label])}
+    found = found or warehouse.rows(query, [label])
+    known: dict[tuple[str, int], set[str]] = {}
+    for sha256, end, source, _ in found:
+        known.setdefault((sha256, end), set()).add(source)
     folders = os.walk(path)  # nothing of what is no folder, or cannot be read
     loaded = _sources([path] if os.path.isfile(path) else _files(itertools.islice(folders, 1)), known)
-    loaded = loaded or _sources(_files(folders), known)
+    if loaded:  # what belongs to these files may lie below them
+        below = {os.path.join(path, name) for *_, name in found if os.path.dirname(name)}
+        loaded += _sources(filter(os.path.isfile, sorted(below)), known)
+    else:
+        loaded = _sources(_files(folders), known)
     rows = warehouse.rows(
-        "SELECT DISTINCT config, run_id, loaded_at, began_at FROM run_sources WHERE list_contains(?::VARCHAR[], source_id)"
+        "SELECT DISTINCT config, run_id, source_id, loaded_at, began_at FROM run_sources"
+        " WHERE list_contains(?::VARCHAR[], source_id)"
         " ORDER BY loaded_at DESC NULLS LAST, config, began_at DESC NULLS LAST, run_id DESC",
-        [loaded],
+        [list(set[str]().union(*loaded))],
     )
-    runs = [run_id for config, run_id, *_ in rows if config == rows[0][0]]
-    if not runs:
+    of_config: dict[str, dict[str, set[str]]] = {}
+    for config, run_id, source_id, *_ in rows:
+        of_config.setdefault(config, {}).setdefault(source_id, set()).add(run_id)
+    if not of_config and place:
+        raise BenchError(f"{text} holds no result")
+    if not of_config:
         raise BenchError(f"nothing of {text} is in {warehouse.store}. Load it with: bench ingest {text}")
-    return runs
+    runs_of = max(of_config.values(), key=lambda runs_of: sum(not ids.isdisjoint(runs_of) for ids in loaded))
+    chosen = _runs_of_most(loaded, runs_of)
+    return [*dict.fromkeys(run_id for _, run_id, *_ in rows if run_id in chosen)]
+
+
+def _runs_of_most(files: Iterable[Set[str]], runs_of: Mapping[str, Set[str]]) -> set[str]:
+    """The runs of some files: of a file that several result sets share those of the set that holds most of the files.
+
+    Args:
+        files: The sources that have each file's content.
+        runs_of: The runs of each source, the source to take among equals first.
+    """
+    places = {source: place for place, source in enumerate(runs_of)}
+    known = [sorted(ids & places.keys(), key=places.__getitem__) for ids in files]
+    held = Counter(run_id for sources in known for run_id in set[str]().union(*map(runs_of.__getitem__, sources)))
+    best = (
+        max(sources, key=lambda source: max(map(held.__getitem__, runs_of[source]))) for sources in known if sources
+    )
+    return set[str]().union(*map(runs_of.__getitem__, best))
 
 
 def _files(folders: Iterable[tuple[str, list[str], list[str]]]) -> Iterator[str]:
@@ -108,8 +140,8 @@ def _files(folders: Iterable[tuple[str, list[str], list[str]]]) -> Iterator[str]
     return filter(os.path.isfile, paths)
 
 
-def _sources(files: Iterable[str], known: Mapping[tuple[str, int], str]) -> list[str]:
-    """The ids of files that were imported; a file that has grown since is found by its beginning."""
+def _sources(files: Iterable[str], known: Mapping[tuple[str, int], Set[str]]) -> list[Set[str]]:
+    """Ids of the content of each file that was imported; a file that has grown since is found by its beginning."""
     ends = sorted({end for _, end in known})
     found = []
     for file in files:

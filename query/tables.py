@@ -37,7 +37,7 @@ def select(
         limit: Most rows.
 
     Raises:
-        UnknownName: The column does not hold a value; the message suggests the nearest one.
+        UnknownName: There is no such column, or it does not hold a value; the message suggests the nearest one.
     """
     kept = build_filter(warehouse, view, where)
     query = f"SELECT {', '.join(columns)} FROM {view} WHERE {kept.condition} ORDER BY {order}"

@@ -1,10 +1,12 @@
 """The changes of a series: steps, drifts, excursions from a level, and series that alternate between two levels."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..shared_work import share_out
 from .choice import fit
 from .levels import MIN_SEGMENT, SURE, ChangePoint, Levels
 from .models import SeriesModel
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 SIGNIFICANCE = 0.02  # chance that a series without any change shows one
 LEAST_RUNS = 9  # values that are judged: three levels of three
+VALUES_OF_A_PROCESS = (
+    60_000  # from which a share of the search takes longer than the start of its process, a third of a second
+)
 
 
 @dataclass(slots=True)
@@ -56,8 +61,8 @@ class FittedSeries:
             if self.model is None:
                 (self.model,) = fit([self.x], max(significance, SIGNIFICANCE), MIN_SEGMENT)
             found = _judge(self.model, significance, min_magnitude)
-        if searches is not None:
-            searches.keep(*asked, found)
+            if searches is not None:
+                searches.keep(*asked, found)
         return found
 
 
@@ -116,9 +121,6 @@ def examine(
     again = _differing_since_last(todo, whole, significance)
     for _ in _search(again, significance, searches):
         pass
-    if searches is not None:
-        for one in todo:
-            searches.keep(one.x, one.exponent, SIGNIFICANCE, 0.0, one.found or ())
     return fitted_series
 
 
@@ -180,10 +182,20 @@ def _search(series: Sequence[FittedSeries], significance: float, searches: Searc
         else:
             yield one
     todo.sort(key=lambda one: len(one.x))
-    for one, model in zip(todo, fit([one.x for one in todo], significance, MIN_SEGMENT), strict=True):
-        one.model = model
-        one.found = _judge(model, SIGNIFICANCE, 0.0)
+    search = functools.partial(_fit_and_judge, significance=significance)
+    shares = sum(len(one.x) for one in todo) // VALUES_OF_A_PROCESS
+    for place, (model, found) in share_out(search, [one.x for one in todo], shares):
+        one = todo[place]
+        one.model, one.found = model, found
+        if searches is not None:
+            searches.keep(one.x, one.exponent, SIGNIFICANCE, 0.0, found)
         yield one
+
+
+def _fit_and_judge(series: Sequence["Floats"], significance: float) -> Iterator[tuple[SeriesModel, list[ChangePoint]]]:
+    """The model of each series, and its changes at SIGNIFICANCE; the shortest series come first."""
+    for model in fit(series, significance, MIN_SEGMENT):
+        yield model, _judge(model, SIGNIFICANCE, 0.0)
 
 
 def _judge(model: SeriesModel, significance: float, min_magnitude: float) -> list[ChangePoint]:

@@ -103,7 +103,7 @@ class Changes(Question["History"]):
             named = f" Judged only if --metrics names them: {', '.join(unusual)}." if unusual else ""
             raise NothingToShow(f"nothing measured matches.{named} See what there is with: bench list cases")
         if self.show_values:
-            return _values(chosen.values(warehouse, self.since))
+            return _values(chosen.values(warehouse, series, self.since))
         progress = _Progress(len(series)) if asker.command and obeys(sys.stderr) else None
         found = past.find(series, fdr=self.fdr, min_magnitude=self.min_magnitude, since=self.since, progress=progress)
         find = functools.partial(bisect_command, warehouse) if asker.command else None

@@ -1,6 +1,5 @@
 """History: which series changed, when, by how much, between which commits, and how sure that is."""
 
-import bisect
 import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,9 @@ from .series import Row, Series, SeriesRun, choose, read
 from .settled import Searches
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ...warehouse.database import Warehouse
 
 MIN_MAGNITUDE = 0.01  # default of `bench history --min-magnitude`
@@ -105,9 +107,14 @@ def false_discovery_rates(p: Sequence[float]) -> list[float]:
 
 def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
     """The changes of a series as rows."""
-    apart = {place for change in changes if change.kind == "excursion" for place in range(change.index, change.end + 1)}
-    pairs = [(place, value) for place, value in enumerate(series.numbers.tolist()) if value == value]
-    known, level = _Values(pairs), _Values([pair for pair in pairs if pair[0] not in apart])
+    import numpy as np
+
+    chosen = ~np.isnan(series.numbers)
+    known = _Values.of(series.numbers, chosen)
+    for change in changes:
+        if change.kind == "excursion":
+            chosen[change.index : change.end + 1] = False
+    level = _Values.of(series.numbers, chosen)
     lasting = [change for change in changes if change.kind in ("step", "drift")]
     for change in changes:
         start = max((other.end for other in lasting if other.end <= change.index and other != change), default=0)
@@ -121,12 +128,12 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
             before, after = level.between(start, stop), known.between(change.index, change.end + 1)
         elif change.kind == "two levels":
             middle = (change.before + change.after) / 2
-            before, after = ([value for value in known.values if (value > middle) is high] for high in (False, True))
+            before, after = (known.values[(known.values > middle) == high] for high in (False, True))
         else:
             before = level.between(start, min(change.index, stop))
             after = level.between(max(start, change.end), stop)
-        earlier = level.places[: bisect.bisect_left(level.places, change.index)]
-        good = series.runs[earlier[-1]] if earlier else None
+        earlier = level.places[level.places < change.index]
+        good = series.runs[earlier[-1]] if len(earlier) else None
         since, until = series.runs[change.index], series.runs[change.end]
         low, high = (None if around else _interval(change, before, after)) or (None, None)
         found = (
@@ -134,21 +141,26 @@ def _rows(series: Series, changes: Sequence[ChangePoint]) -> Iterator[Row]:
             since.git_commit, until.began_at, until.run_id, until.git_commit, good and good.run_id,
             good and good.git_commit, change.before, change.after, change.magnitude, low, high, change.p, len(before),
             len(after), _note(change, series.labels["machine"], good, since if change.kind == "excursion" else until),
-            _lasts(change, lasting, known.places[-1]), None,
+            _lasts(change, lasting, int(known.places[-1])), None,
         )  # fmt: skip
         yield dict(zip(COLUMNS, found, strict=True))
 
 
+@dataclass(frozen=True, slots=True)
 class _Values:
     """Values by their places, in order."""
 
-    def __init__(self, pairs: Sequence[tuple[int, float]]) -> None:
-        self.places = [place for place, _ in pairs]
-        self.values = [value for _, value in pairs]
+    places: "NDArray[np.intp]"
+    values: "NDArray[np.float64]"
 
-    def between(self, start: float, stop: float) -> list[float]:
+    @classmethod
+    def of(cls, numbers: "NDArray[np.float64]", chosen: "NDArray[np.bool_]") -> "_Values":
+        """Those that are chosen of the numbers of a series."""
+        return cls(chosen.nonzero()[0], numbers[chosen])
+
+    def between(self, start: float, stop: float) -> "NDArray[np.float64]":
         """Those from one place on and before another."""
-        return self.values[bisect.bisect_left(self.places, start) : bisect.bisect_left(self.places, stop)]
+        return self.values[self.places.searchsorted(start) : self.places.searchsorted(stop)]
 
 
 def _lasts(change: ChangePoint, lasting: Sequence[ChangePoint], newest: int) -> bool | None:
@@ -176,7 +188,9 @@ def _verdict(change: ChangePoint, labels: Row, low: float | None, high: float | 
     return "BETTER" if better else "WORSE"
 
 
-def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[float]) -> tuple[float, float] | None:
+def _interval(
+    change: ChangePoint, before: "NDArray[np.float64]", after: "NDArray[np.float64]"
+) -> tuple[float, float] | None:
     """The 95 % interval of a magnitude: of the ratio of two means by the delta method.
 
     Welch's for a step. The few values of an excursion are taken to vary as those around it. None for a drift, whose levels are
@@ -204,10 +218,10 @@ def _interval(change: ChangePoint, before: Sequence[float], after: Sequence[floa
     return change.magnitude - width, change.magnitude + width
 
 
-def _variance(values: Sequence[float]) -> float:
+def _variance(values: "NDArray[np.float64]") -> float:
     """The variance of a sample; statistics.variance counts in fractions, which takes twenty times as long."""
-    mean = math.fsum(values) / len(values)
-    return math.fsum([(value - mean) ** 2 for value in values]) / (len(values) - 1)
+    mean = math.fsum(values.tolist()) / len(values)
+    return math.fsum(((values - mean) ** 2).tolist()) / (len(values) - 1)
 
 
 def _note(change: ChangePoint, machine: str | None, before: SeriesRun | None, after: SeriesRun) -> str | None:

@@ -71,15 +71,19 @@ class Searches:
     """Findings in series by their values and what counted: those of the last time, and those of this time."""
 
     before: Mapping[str, Any] = field(default_factory=dict)
-    kept: dict[str, list[list[Any]]] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
 
     def known(self, x: "Floats", exponent: int, significance: float, min_magnitude: float) -> list[ChangePoint] | None:
-        """The changes of these values; None if they were not searched for such."""
-        found = self.before.get(_key(x, exponent, significance, min_magnitude))
+        """The changes of these values, which stay known; None if they were not searched for such."""
+        key = _key(x, exponent, significance, min_magnitude)
+        found = self.before.get(key)
         try:
-            return None if found is None else [ChangePoint(*change) for change in found]
+            changes = None if found is None else [ChangePoint(*change) for change in found]
         except TypeError:  # a file that somebody wrote
             return None
+        if changes is not None:
+            self.kept[key] = found
+        return changes
 
     def keep(
         self, x: "Floats", exponent: int, significance: float, min_magnitude: float, found: Iterable[ChangePoint]

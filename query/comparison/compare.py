@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ... import sql
 from ...sql.rules import FDR, WINDOW
 from ...warehouse.console.numbers import is_time_or_rate
-from ...warehouse.errors import Exit, UnknownName
+from ...warehouse.errors import Exit
 from ..filters import Filter, build_filter
 from . import environments
 from .captures import describe_captures
@@ -155,9 +155,6 @@ def compared_rows(
     warehouse.connection.execute(
         f"CREATE OR REPLACE TEMP VIEW all_compared AS SELECT {', '.join(columns)} FROM compared_cases"
     )
-    for column in where:
-        if column not in columns:
-            raise UnknownName("column", column, columns, where="comparisons")
     kept = build_filter(warehouse, "all_compared", where, place="what both sides measured")
     usual = " AND ".join(["true", *(rule for column, rule in USUAL.items() if column not in where)])
     rows = warehouse.dicts(

@@ -1,12 +1,27 @@
-"""Comparisons for people: every number with its doubt, as a table with sentences or as a document."""
+"""Comparisons for people: every number with its doubt, as a table with sentences or as a document.
+
+This file is long because the table, its sentences and the document say the same of a row, in the same words.
+"""
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, counted, direction, mean_of, share_text, times
+from ...warehouse.console.numbers import (
+    JSON_MARKS,
+    amount,
+    change_of,
+    counted,
+    direction,
+    factor_of,
+    mean_of,
+    share_text,
+    times,
+)
+from ...warehouse.console.tables import shorten
 from ..axes import MODEL_HEADINGS
 from ..pasteable_sql import list_literal
 from . import environments
@@ -16,7 +31,9 @@ from .sides import Side
 COMPARED_SPARE = ("difference",)  # columns of a table that may go where there is no room
 MOST_REASONS = 3  # why rows are left out
 MOST_ROWS = {"SAME": 0, "UNSURE": 10}  # of a verdict that a table shows: those of the largest ratios
+NAME = 60  # columns of a name in a sentence
 NAMED = 3  # cases that a sentence names
+MEMBERS = 44  # columns for the names of cases that one line stands for
 SENTENCES = 12  # geometric means that are said
 LISTED = 8  # metrics that a sentence lists
 CALLED = {
@@ -110,9 +127,12 @@ def _varying(comparison: Comparison) -> list[str]:
 
 
 def members(count: int, names: Sequence[str]) -> str:
-    """Cases that one line stands for: `49 cases: alexnet, bert, dcgan and 46 more`."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{counted(count, 'case')}: {', '.join(names[:NAMED])}{more}"
+    """Cases that one line stands for: `49 cases: alexnet, bert, dcgan and 46 more`; fewer where their names are long."""
+    texts = []
+    for some in range(min(NAMED, len(names)), 0, -1):
+        more = f" and {len(names) - some} more" if len(names) > some else ""
+        texts.append(f"{counted(count, 'case')}: {', '.join(names[:some])}{more}")
+    return next((text for text in texts if len(text) <= MEMBERS), texts[-1] if texts else counted(count, "case"))
 
 
 def why(row: Mapping[str, Any]) -> list[str]:
@@ -171,7 +191,7 @@ def verdict(comparison: Comparison) -> str:
     if len(rows) == 1 and rows[0]["verdict"] in (*CHANGES, "SAME", "UNSURE") and rows[0]["metric"] is not None:
         return _of_one(comparison, rows[0])
     together = [
-        f"all cases together {times(row['ratio'])} in {metric(row)} ({row['verdict'].lower()})"
+        f"all cases together {factor_of(row)} in {metric(row)}{' (unsure)' if row['verdict'] == 'UNSURE' else ''}"
         for row in moved(comparison)
     ]
     counts = Counter(row["verdict"] for row in rows if row["verdict"] not in ("BROKEN", "REMOVED") or is_lost(row))
@@ -220,7 +240,7 @@ def machines(comparison: Comparison) -> Iterator[str]:
 
 def _shift(row: Row) -> str:
     """The factor that all cases of a metric share: `1.98x slower in latency`."""
-    return f"{change_of({**row, 'ratio': row['shift'], 'low': row['shift'], 'high': row['shift']})} in {metric(row)}"
+    return f"{factor_of({**row, 'ratio': row['shift']})} in {metric(row)}"
 
 
 def _of_each_metric(comparison: Comparison) -> list[tuple[Row, int]]:
@@ -255,9 +275,10 @@ def _called(rows: Sequence[Row], called: str, count: int) -> str:
     if len(rows) < 2 or not changes:
         return f"{count:,} {CALLED[called]}"
     most = max(changes, key=lambda row: abs(math.log(row["ratio"])))
-    kind = "worst" if most["ratio"] < 1 else "most"
+    kind = "worst" if most["ratio"] < 1 else "best"
     factor = times(max(most["ratio"], 1 / most["ratio"]))
-    parts = (kind if count > 1 else None, most["name"], value_text(most["parameters"]), factor)
+    named = " ".join(filter(None, (most["name"], value_text(most["parameters"]))))
+    parts = (kind if count > 1 else None, shorten(named, NAME), factor)
     return f"{count:,} {CALLED[called]} ({' '.join(part for part in parts if part)})"
 
 
@@ -281,7 +302,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
         more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
         yield f"not judged: {names}{more}; show them with --all, --metrics or --where 'phase=…'"
     yield from environments.lines(
-        comparison.differences, f"bench env-diff {comparison.base.name} {comparison.candidate.name}"
+        comparison.differences, shlex.join(["bench", "env-diff", comparison.base.word, comparison.candidate.word])
     )
 
 
@@ -290,17 +311,21 @@ def _hidden_unsure(comparison: Comparison) -> Iterator[str]:
     rows = fold_processor_time(comparison.rows)
     hidden = [row for row in rows if row["verdict"] == "UNSURE"][MOST_ROWS["UNSURE"] :]
     assumed = _assumed(comparison)
-    own = [why(row)[0] for row in hidden if why(row)[0] != assumed.get(metric(row))]
-    kinds = Counter(re.sub(r"\d[\d.]*", "…", reason.partition(" (")[0]) for reason in own)
+    kinds = Counter(_kind(row, assumed) for row in hidden)
     if hidden:
         told = kinds.most_common(MOST_REASONS)
         rest = len(hidden) - sum(count for _, count in told)
-        reasons = [
-            *(f"{count:,}: {reason}" for reason, count in told),
-            *([f"{rest:,}: others"] if rest and told else []),
-        ]
-        text = f" ({'; '.join(reasons)})" if reasons else ""
+        reasons = [*(f"{count:,}: {reason}" for reason, count in told), *([f"{rest:,}: others"] if rest else [])]
+        text = f" ({'; '.join(reasons)})" if told else ""
         yield f"not shown: {len(hidden):,} UNSURE{text}; --all shows them"
+
+
+def _kind(row: Row, assumed: Mapping[str | None, str]) -> str:
+    """The reason of an UNSURE row without its numbers, so that rows of one kind can be counted together."""
+    reason = why(row)[0]
+    if reason == assumed.get(metric(row)) or reason.startswith("assumes that sessions differ"):
+        return "no more than sessions are assumed to differ"
+    return re.sub(r"\d[\d.]*", "…", reason.partition(" (")[0].partition(": ")[0])
 
 
 def shared_axes(comparison: Comparison) -> Iterator[str]:
@@ -361,7 +386,7 @@ def crossovers(comparison: Comparison) -> Iterator[str]:
 def means(comparison: Comparison) -> Iterator[str]:
     """A sentence for each geometric mean, with what it covers."""
     for row in comparison.means[:SENTENCES]:
-        text = f"{_of_mean(row)}: geomean {mean_of(row)} over {row['n']} of {row['total']} matched"
+        text = f"{_of_mean(row)}: geomean {mean_of(row)} over {row['n']:,} of {row['total']:,} matched"
         yield text + _names("; only the candidate has ", row["added"]) + _names("; only the base has ", row["removed"])
     if len(comparison.means) > SENTENCES:
         more = counted(len(comparison.means) - SENTENCES, "more geometric mean")

@@ -73,6 +73,12 @@ def find_settling(warehouse: "Warehouse", found: Comparison) -> tuple[str, Seque
             return f"to settle it, load another result of each side, then: {judged}", doubtful
         commands.append(words)
     where = ", each side at its commit" if base_commit != commit else ""
+    alike = len({tuple(word for word in words if word not in (base, candidate)) for words in commands}) == 1
+    if alike and None in (
+        base_commit,
+        commit,
+    ):  # nothing but the code tells the sides apart, and it may have changed since
+        where = ", each side with the code that it had"
     lines = [*dict.fromkeys(map(shlex.join, commands)), judged]
     chosen = doubtful[:MOST_CASES] if commands[0][:3] == ["bench", "measure", "models"] else doubtful
     return f"to settle it, measure again{where}: {' && '.join(lines)}", chosen

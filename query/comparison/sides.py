@@ -18,11 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side: its name as given, its runs, the newest of each name first, and how many more runs its configs have."""
+    """One side: its name, its runs, the newest of each name first, and how many more runs its configs have.
+
+    The name is what answers call it. `given` is what the user called it, such as a whole path, which commands take.
+    """
 
     name: str
     runs: tuple[str, ...]
     others: int = 0
+    given: str = ""
+
+    @property
+    def word(self) -> str:
+        """The side as commands take it."""
+        return self.given or self.name
 
 
 @contextlib.contextmanager
@@ -61,7 +70,8 @@ def find_sides(
     """The runs of both sides.
 
     A name means its newest run and its repeats: the other runs of the same config that measured the same known and clean
-    commit, or shared its plan (`bench measure models --fleet`). Where that puts a run on both sides, repeats are left out.
+    commit, or shared its plan (`bench measure models --fleet`), or were recorded beside it (a trace and its log). Where that
+    puts a run on both sides, repeats are left out.
     A path means the runs that were loaded from it, or read in place (`sides_in_place`). Names joined by `+` are pooled.
 
     Args:
@@ -76,7 +86,7 @@ def find_sides(
         BenchError: Both sides are the same runs, or share some.
     """
     texts = base, candidate
-    sides = [Side(_called(warehouse, text), runs_of(warehouse, text, all_runs)) for text in texts]
+    sides = [Side(_called(warehouse, text), runs_of(warehouse, text, all_runs), given=text) for text in texts]
     if set(sides[0].runs) & set(sides[1].runs) and not all_runs:
         sides = [
             replace(side, runs=runs_of(warehouse, text, repeats=False)) for side, text in zip(sides, texts, strict=True)
@@ -86,6 +96,8 @@ def find_sides(
                 f"{base} and {candidate} repeat each other (same config, same commit): only the runs named are compared"
             )
     if shared := set(sides[0].runs) & set(sides[1].runs):
+        if all(place_of(warehouse, part) for text in texts for part in _parts(warehouse, text)):
+            raise BenchError(f"{base} and {candidate} hold the same results. Name two different files or folders")
         raise BenchError(
             f"run {min(shared)} is on both sides. Name two different ones; list them with: bench list runs"
         )
@@ -164,7 +176,7 @@ def _paths_and_names(store: Store, texts: Iterable[str], notify: Notify) -> tupl
 
 
 def _check_files(store: Store, texts: Iterable[str]) -> None:
-    """Raise UnknownName for a mistyped name of a file."""
+    """Raise UnknownName for a mistyped name of a file, BenchError where there is nothing that it may be."""
     from ...warehouse.database import Warehouse
 
     for part in [part for text in texts for part in _parts(None, text) if not is_path(part)]:
@@ -174,6 +186,8 @@ def _check_files(store: Store, texts: Iterable[str]) -> None:
                     if _is_name(warehouse, part):
                         continue
             raise UnknownName("run or file", part, near)
+        if os.path.splitext(part)[1] and not store.may_hold():
+            raise BenchError(f"there is no file {part}, and no store at {store} that may hold a run of that name")
 
 
 def _parts(warehouse: "Warehouse | None", text: str) -> list[str]:

@@ -30,14 +30,15 @@ MOST_NICE = 19
 class Show(Question[RunResults]):
     """What is in a run: one row a case, with its value, interval, samples, spread, peak memory and status.
 
-    RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, a path that was ingested, or
-    latest (the default); latest~1 is the one before. The value is the median of the case's headline metric: its latency,
-    else what is nearest to it.
+    RUN is the beginning of an id, a config, the beginning of a commit, a day, tag:NAME, latest (the default; latest~1 is the
+    one before), or a file, folder or other store, which is read in place. The value is the median of the case's headline
+    metric: its latency, else what is nearest to it.
 
     \b
         bench show
         bench show main --metrics rss_peak compile_latency --sort -value --limit 20
         bench show main~1 --details
+        bench show results.json
         bench show --follow
     """
 
@@ -76,6 +77,10 @@ class Show(Question[RunResults]):
             "Again every 2 s while it is recorded, less often where it holds millions.", "--follow", on=Surface.COMMAND
         ),
     ] = False
+
+    def places(self) -> Sequence[str]:
+        """The runs."""
+        return self.runs
 
     def put(self, store: Store, answer: "Callable[[Warehouse], None]") -> None:
         """Ask the store, or what is being recorded in it, again and again."""

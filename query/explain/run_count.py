@@ -55,7 +55,7 @@ def effects(warehouse: "Warehouse", plan: DetectionGoal, where: Mapping[str, Seq
         Rows of `detectable_effects`, of steady samples and of values without a phase.
 
     Raises:
-        UnknownName: A value that no case has; the nearest is named.
+        UnknownName: No such column, or a value that no case has; the nearest is named.
         BenchError: The noise of none of these cases is known; the message says what to run. Its exit code is 4.
     """
     where = {column: values for column, values in (where or {}).items() if values}

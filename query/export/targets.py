@@ -191,6 +191,9 @@ def hyperfine(runs: Sequence[ExportedRun], metric: str, left: Omitted) -> tuple[
             left.add("failed cases without samples" if case.failed else NO_TIME)
             continue
         memory = case.series.pop(("rss", "peak", None), None) or case.series.pop(("rss", "peak", "steady"), None)
+        if memory and not all(memory.values):
+            left.add("cases whose memory is known only by an upper bound")
+            memory = None
         stats: dict[str, Any] = _stats(series) | ({} if len(series.values) > 1 else {"stddev": None})
         axes = {axis: value for axis, value in case.axes.items() if (axis, value) != ("suite", "command")}
         values = {key: text_of(value) for key, value in (axes | case.parameters).items()}

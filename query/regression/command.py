@@ -13,6 +13,7 @@ from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
 from ...warehouse.console.numbers import amount, counted, percent_change
 from ...warehouse.console.options import notify
+from ...warehouse.errors import Exit
 from ...warehouse.store import Store
 from ..axes import AXES, HEADINGS
 from ..bisect.suggest import bisect_command
@@ -55,6 +56,10 @@ if TYPE_CHECKING:
 HIDDEN = ("SAME", "UNSURE", "ADDED")  # verdicts that are shown with --all only
 WHOLE_MACHINE = 0.5  # share of all comparisons; when more of them are worse the machine is a suspect
 SPARE = ("since", "now")  # columns of a table that may go where there is no room
+QUIET = {  # what a night without findings is told by, above the counts
+    Exit.OK: "nothing got worse beyond noise",
+    Exit.TOO_LITTLE: "nothing is surely worse, but too little is known to judge",
+}
 NAMED = 3  # differences of the environment that a sentence names
 
 
@@ -160,6 +165,8 @@ class Regressions(Question[list[Row]]):
         shown = [row for row in rows if self.everything or row["verdict"] not in HIDDEN]
         told = shown if self.members or self.everything else fold(shown)
         said = list(sentences(warehouse, rows, judged, parts=self.parts))
+        ended = exit_code(rows, strict=self.strict, likely=self.fail_on == "likely")
+        lead = [QUIET[ended]] if ended in QUIET else []
         return Reply(
             result=rows,
             columns=lambda: FINDING_COLUMNS,
@@ -167,8 +174,10 @@ class Regressions(Question[list[Row]]):
             table=lambda: PeopleTable(*render(told), shared=[*HEADINGS.values()], spare=SPARE, reason="why"),
             sentences=lambda: said,
             hints=lambda: self._hints(warehouse, shown, told, doubtful(rows)),
-            markdown_without_rows=lambda: "".join(f"{markdown_text(sentence)}\n\n" for sentence in said),
-            exit_code=exit_code(rows, strict=self.strict, likely=self.fail_on == "likely"),
+            markdown_without_rows=lambda: "".join(f"{markdown_text(sentence)}\n\n" for sentence in (*lead, *said)),
+            lead=lambda: lead,
+            headings_alone=False,
+            exit_code=ended,
         )
 
     def _judge(self, warehouse: "Warehouse", asker: Asker) -> tuple[list[str], list[Row]]:
@@ -233,7 +242,7 @@ def _settled_by(row: Row, repeatable: Collection[str] = ()) -> str:
 
 def _repeatable(warehouse: "Warehouse", rows: Iterable[Row]) -> set[str]:
     """The runs of some rows that keep the options by which --confirm can repeat them."""
-    runs = {row["run_id"] for row in rows}
+    runs = {row["run_id"] for row in rows if row["run_id"] is not None}  # what all cases share has none
     return {run_id for run_id in runs if not isinstance(options_of(warehouse, run_id), str)}
 
 
@@ -243,9 +252,13 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     hosts = [next((column for column in ("machine", "host") if len({row[column] for row in measured}) > 1), "")]
     axes = [*filter(None, hosts), *(axis for axis in AXES if any(row[axis] is not None for row in rows))]
     names = [HEADINGS.get(axis, axis) for axis in axes]
+    of_cases = [
+        row for row in rows if row["finding"] != "shift"
+    ]  # what all cases share has their axes where these are one
+    alike = {axis: values.pop() for axis in axes if len(values := {axis_text(row, axis) for row in of_cases}) == 1}
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
-            row["verdict"], *(axis_text(row, axis) for axis in axes), metric(row), _before(row),
+            row["verdict"], *(axis_text(row, axis) or alike.get(axis) for axis in axes), metric(row), _before(row),
             amount(row["value"], row["unit"]), _change(row), _since(row), "; ".join(why(row)),
         ]
         for row in rows

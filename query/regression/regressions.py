@@ -154,8 +154,9 @@ def _folded(rows: Sequence[Row]) -> Row:
 
 
 def axis_text(row: Row, axis: str) -> Any:
-    """The value of an axis; in place of a name, that the row is about a whole suite."""
-    return "(suite)" if axis == "name" and row["finding"] == "suite" else value_text(row[axis])
+    """The value of an axis; in place of a name, that the row is about a whole suite or all cases."""
+    whole = {"suite": "(suite)", "shift": "(all cases)"} if axis == "name" else {}
+    return whole.get(row["finding"]) or value_text(row[axis])
 
 
 def doubtful(rows: Iterable[Row]) -> list[Row]:

@@ -6,6 +6,8 @@ beyond its bar. `tests/warehouse` tries each kind by itself, at every point; her
 
 import contextlib
 import io
+import itertools
+import multiprocessing
 import os
 import random
 import re
@@ -13,11 +15,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import bench
 from bench.ingest.run import ingest
@@ -37,6 +40,8 @@ from ..warehouse.upkeep.test_campaign import Rows, hurt, read, total
 from .figures import Figures
 
 DAMAGES, KILLS, TRACED = 500, 200, 20
+PROCESSORS = len(os.sched_getaffinity(0))
+FORKED = multiprocessing.get_context("forkserver")  # threads would take each other's exit codes
 LOST = re.compile(r"([\d,]+) (?:events? (?:is|are) lost|of its [\d,]+ rows, in [^,]* (?:is|are) lost)")
 
 
@@ -77,7 +82,7 @@ def measure(figures: Figures) -> None:
 
 
 def _damages(folder: Path, share: float) -> Count:
-    """One random damage each to a journal, an event file, a manifest or the warehouse of a store."""
+    """One random damage each to a journal, an event file, a manifest or the warehouse of a store: one on each processor."""
     count, store = Count(), Store(folder / "whole").create()
     schema.ROWS_IN_GROUP, rows_in_group = 100, schema.ROWS_IN_GROUP
     for number in range(3):
@@ -97,32 +102,40 @@ def _damages(folder: Path, share: float) -> Count:
         if closed:
             dying.close(seal=False)
     journals = sorted(store.journals.iterdir())
-    unchecked = dying._journal.path  # its last events have no checksum yet, as each answer says
+    unchecked = dying._journal.path.name  # its last events have no checksum yet, as each answer says
     shutil.copytree(store.root, folder / "sealed")
     dying.close(seal=False)
-    expected = read(_copy(Store(folder / "sealed"), folder))
+    expected = read(_copy(folder, "expected"))
     kinds = [journals, sorted(store.events.glob("*/*.parquet")), [store.root / "sources.json"], [store.database]]
     draw = random.Random(42)
-    for _ in range(round(DAMAGES * share)):
-        path = draw.choice(draw.choice(kinds))
-        tried = _copy(Store(folder / "sealed"), folder)
-        hurt(tried.root / path.relative_to(store.root), draw)
-        if draw.random() < 0.5:
-            tried.database.unlink(missing_ok=True)
-        found, told = _asked(tried)
-        missing = total(expected) - total(found)
-        is_told = path.name in told if missing else path == unchecked and "without a checksum" in told
-        number = sum(int(digits.replace(",", "")) for digits in LOST.findall(told))
-        count.add(total(expected), total(found), same=found == expected or is_told, told=number)
-        if found != expected and not is_told:
-            print(f"silent: {path.name}, told {told!r}", file=sys.stderr)
+    paths = [draw.choice(draw.choice(kinds)).relative_to(store.root) for _ in range(round(DAMAGES * share))]
+    with ProcessPoolExecutor(PROCESSORS, FORKED) as pool:
+        trials = pool.map(_after_damage, itertools.repeat(folder), paths, range(len(paths)))
+        for path, (found, told) in zip(paths, trials, strict=True):
+            missing = total(expected) - total(found)
+            is_told = path.name in told if missing else path.name == unchecked and "without a checksum" in told
+            number = sum(int(digits.replace(",", "")) for digits in LOST.findall(told))
+            count.add(total(expected), total(found), same=found == expected or is_told, told=number)
+            if found != expected and not is_told:
+                print(f"silent: {path.name}, told {told!r}", file=sys.stderr)
     return count
 
 
-def _copy(store: Store, folder: Path) -> Store:
-    shutil.rmtree(folder / "tried", ignore_errors=True)
-    shutil.copytree(store.root, folder / "tried")
-    return Store(folder / "tried")
+def _copy(folder: Path, name: str) -> Store:
+    shutil.copytree(folder / "sealed", folder / name)
+    return Store(folder / name)
+
+
+def _after_damage(folder: Path, path: Path, trial: int) -> tuple[Rows, str]:
+    """What an answer has, and what it says on stderr, where one file of the store was damaged."""
+    draw, tried = random.Random(trial), _copy(folder, f"tried{trial}")
+    hurt(tried.root / path, draw)
+    if draw.random() < 0.5:
+        tried.database.unlink(missing_ok=True)
+    try:
+        return _asked(tried)
+    finally:
+        shutil.rmtree(tried.root)
 
 
 def _asked(store: Store) -> tuple[Rows, str]:
@@ -136,24 +149,31 @@ def _asked(store: Store) -> tuple[Rows, str]:
 
 
 def _kills(folder: Path, share: float) -> Count:
-    """Commands that die at a random change to a file, or at any time, and are given again."""
+    """Commands that die at a random change to a file, or at any time, and are given again: one on each processor."""
     count, draw = Count(), random.Random(7)
-    for name, scenario in SCENARIOS.items():
-        template, work = folder / name, folder / "work"
-        began = time.monotonic()
-        expected, ended = undisturbed(scenario, template, work)
-        seconds = time.monotonic() - began  # of several commands
-        written = sum(len(rows) for now in expected.after["then"] for rows in now["state"].values())
-        for _ in range(round(KILLS * share / len(SCENARIOS))):
-            number, point = draw.choice(ended.points)
-            after_s = draw.random() * seconds / 3 if draw.random() < 0.5 else None
-            found = given_again(scenario, template, work, None if after_s else number, after_s).result
-            wrong = [*expected.wrong(scenario, found)] if found else [work.with_suffix(".txt").read_text()]
-            have = sum(len(rows) for now in found["then"] for rows in now["state"].values()) if found else 0
-            count.add(written, have, same=not wrong)
-            for sentence in wrong:
-                print(f"{name} killed {f'after {after_s} s' if after_s else point}: {sentence}", file=sys.stderr)
+    with ProcessPoolExecutor(PROCESSORS, FORKED) as pool:
+        for name, scenario in SCENARIOS.items():
+            expected, ended = undisturbed(scenario, folder / name, folder / "work")
+            kills: list[tuple[int | None, float | None]] = [
+                (draw.choice(ended.points)[0], None) if draw.random() < 0.5 else (None, draw.random() * ended.seconds)
+                for _ in range(round(KILLS * share / len(SCENARIOS)))
+            ]
+            trials = [
+                pool.submit(given_again, scenario, folder / name, folder / f"{name}-{index}", *kill)
+                for index, kill in enumerate(kills)
+            ]
+            for kill, trial in zip(kills, trials, strict=True):
+                found = trial.result()
+                wrong = [*expected.wrong(scenario, found.result)] if found.result else [found.output]
+                count.add(_events(expected.after), _events(found.result), same=not wrong)
+                for sentence in wrong:
+                    print(f"{name} killed at (point, seconds) {kill}: {sentence}", file=sys.stderr)
+            print(f"{count.trials} commands killed, {name} the last, {count.silent} wrong", file=sys.stderr)
     return count
+
+
+def _events(found: dict[str, Any] | None) -> int:
+    return sum(len(rows) for now in found["then"] for rows in now["state"].values()) if found else 0
 
 
 def _tracers(folder: Path, share: float) -> Count:

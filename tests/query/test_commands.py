@@ -71,6 +71,14 @@ def test_cases_can_be_chosen(bench: Bench) -> None:
     assert rows(bench("cases", "--models", "mlp", "--backends", "eager", "--configs", "fuse", "--format", "csv").output)
 
 
+@pytest.mark.parametrize("words", ["history", "plan", "show", "compare main fuse", "regressions"])
+def test_a_column_to_filter_by_that_is_none_is_named(words: str, bench: Bench) -> None:
+    """By every question that takes --where: history and plan called it a bug in bench."""
+    error = bench(*words.split(), "--where", "nam=mlp").exception
+
+    assert isinstance(error, UnknownName) and str(error).startswith("no column 'nam' in ")
+
+
 def test_that_no_case_ended_so_is_an_answer(bench: Bench) -> None:
     """A status that bench knows is no mistake where nothing has it; one that is misspelt is."""
     assert rows(bench("cases", "--statuses", "timeout", "--format", "csv").output) == []

@@ -161,6 +161,17 @@ def test_folders_are_read_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not store.root.exists()
 
 
+def test_the_root_of_all_folders_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no last component; its files are refused or read as those of any folder."""
+    (tmp_path / "a").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    root = "/".join([".."] * len(Path.cwd().parts))
+    read: list[str] = []
+
+    with sides_in_place(Store.find(tmp_path / "s"), [root], read.append, lambda store, paths: read.extend(paths)):
+        assert read == [f"/:{root}"]
+
+
 @pytest.mark.exhaustive
 def test_what_the_store_knows_by_content_is_found_there(tmp_path: Path) -> None:
     """A folder that was ingested, also as another config, is its run; one that was not is read beside the store's runs."""
@@ -287,6 +298,18 @@ def test_a_folder_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
             found_in_place(Store.find(tmp_path / "store"), *order)
 
 
+def test_a_mapping_proposed_for_a_file_in_place_names_the_file(tmp_path: Path) -> None:
+    """As it was given, with a NAME of its own or none: not as the side is called."""
+    table = tmp_path / "times of a.csv"
+    table.write_text("name,ms\nnet,1.5\n")
+    good = str(profile(tmp_path / "b", 1))
+
+    for given in (str(table), f"A:{table}"):
+        with pytest.raises(BenchError) as refused:
+            found_in_place(Store.find(tmp_path / "store"), given, good)
+        assert f"\n  bench ingest '{given}' --map " in str(refused.value)
+
+
 def mixed() -> Any:
     """Six cases, each with a verdict of its own."""
     gone = case("gone", run="b0", suite="s", backend="eager")
@@ -360,7 +383,7 @@ def test_what_is_assumed_of_all_rows_is_said_once(warehouse: Builder) -> None:
     assert {row[-1] for row in render(found, shown(found))[1]} == {""}
     said = [*sentences(found)]
     assert f"all intervals: {assumed}; one run each" in said
-    assert "not shown: 2 UNSURE; --all shows them" in said
+    assert "not shown: 2 UNSURE (2: no more than sessions are assumed to differ); --all shows them" in said
 
 
 def test_what_is_assumed_of_one_metric_is_not_said_of_all(warehouse: Builder) -> None:
@@ -419,7 +442,7 @@ def test_other_machines_are_named_first(warehouse: Builder, across: bool, said: 
 
 
 UNKNOWN = "other hosts, and no processor is known: h1 → h2; "
-SHARED = "share 2.000x slower in latency; cases are judged by what is beyond it (--across-machines compares them as they stand)"
+SHARED = "share 2.00x slower in latency; cases are judged by what is beyond it (--across-machines compares them as they stand)"
 
 
 @pytest.mark.parametrize(
@@ -504,8 +527,8 @@ def test_a_document_is_ready_for_a_pull_request() -> None:
     first_of(
         1,
         [
-            (3, "❌ **all cases together 0.80x in latency (slower)"),
-            (1, "⚪ **all cases together 0.95x in latency (unsure)"),
+            (3, "❌ **all cases together 1.25x slower in latency"),
+            (1, "⚪ **all cases together 1.05x slower in latency (unsure)"),
         ],
     ),
 )
@@ -564,6 +587,17 @@ def test_the_counts_of_the_first_sentence_add_up() -> None:
     )  # fmt: skip
 
     assert verdict(found) == "1 working again, 1 new of 4 comparisons; 1 the same, 0 unsure, 1 that had failed before"
+
+
+def test_a_long_name_leaves_the_first_sentence_readable() -> None:
+    """It is cut in the middle; the table has it whole."""
+    found = compare(
+        built(*RUNS, *measured("a", 1, "x" * 300), *measured("a", 1), *measured("b", 2, "x" * 300), *measured("b", 1)),
+        A,
+        B,
+    )
+
+    assert re.match(r"1 slower \(x{30}…x{29} 2\.00x\) of 2 comparisons; ", verdict(found))
 
 
 def test_rows_are_chosen_by_any_column() -> None:

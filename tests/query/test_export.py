@@ -176,6 +176,14 @@ def test_hyperfine_has_exit_codes_for_failures() -> None:
     assert left == ["1 failed cases without samples"]
 
 
+def test_a_command_that_ended_unseen_has_no_memory_in_hyperfine() -> None:
+    """Zero is the lower bound of its peak: as a size it would be wrong."""
+    document, left, _ = written("hyperfine", warehouse(PLAIN, *latencies(PLAIN, 6), memory(PLAIN, 0)))
+
+    assert "memory_usage_byte" not in document["results"][0]
+    assert left == ["1 cases whose memory is known only by an upper bound"]
+
+
 def test_hyperfine_has_commands_as_they_ran() -> None:
     """Without the suite that all of them have; with the means of their processor times, computed or given."""
     timed, given = (case("sleep {n}; echo {m}", suite="command", parameters={"n": n}) for n in (0.5, 1))

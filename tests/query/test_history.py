@@ -89,7 +89,39 @@ def test_a_run_in_which_everything_failed_is_a_gap() -> None:
     choose(warehouse, {"name": ["m"]})
 
     assert [list(one.values) for one in read(warehouse)] == [[1e6, 1e6, None]]
-    assert list(values(warehouse).rows)[-1][-1] == "timeout"
+    assert list(values(warehouse, read(warehouse)).rows)[-1][-1] == "timeout"
+
+
+def test_the_values_that_may_be_judged_are_those_of_history_series() -> None:
+    """They lack the positions, which cost more to count than what a series needs."""
+    warehouse = runs(1.0, None)
+    for name in "abc":  # with m and other a suite of the least size
+        warehouse.add(one := case(name, "main-00", **AXES), outcome(one), timing(one, 10**6))
+    choose(warehouse, {})
+    judged = warehouse.rows("FROM judged_values ORDER BY ALL")
+
+    assert {row[1].partition("/")[0] for row in judged} > {"suite"}
+    assert judged == warehouse.rows("SELECT * EXCLUDE position FROM history_series ORDER BY ALL")
+
+
+def test_a_run_with_two_values_of_one_case_counts_once() -> None:
+    """A model that failed has no batch size, so it is the case that has one: the larger number stands, both are listed."""
+    warehouse = Builder()
+    for night in range(3):
+        run_id = f"night-{night}"
+        whole, failed = case("m", run_id, source_id="f", batch_size=8), case("m", run_id, source_id="f")
+        warehouse.add(run(run_id, "main", "torch-compile", started_at=night * DAY), whole)
+        warehouse.add(metric(whole, "graph_breaks", 1.0, better="lower"), outcome(whole, "pass", kind="accuracy"))
+        if night < 2:
+            warehouse.add(outcome(whole))
+        else:
+            warehouse.add(failed, outcome(failed, "OOM"), metric(failed, "graph_breaks", 5.0, better="lower"))
+    choose(warehouse, {})
+    (one,) = read(warehouse)
+
+    assert ([*one.values], [run.run_id for run in one.runs]) == ([1.0, 1.0, 5.0], ["night-0", "night-1", "night-2"])
+    listed = values(warehouse, [one])
+    assert sorted(row[listed.columns.index("value")] for row in listed.rows) == [1.0, 1.0, 1.0, 5.0]
 
 
 def shards(*nights: str, hosts: Sequence[str | None] = (), **known: Any) -> Builder:
@@ -137,7 +169,7 @@ def test_a_night_without_the_case_is_one_gap_whose_file_tried_it() -> None:
     (only,) = read(warehouse)
 
     assert ([run.run_id for run in only.runs][-2:], only.values[-1]) == (["night-02-0", "night-03-1"], None)
-    assert list(values(warehouse).rows)[-1][-1] == "OOM"
+    assert list(values(warehouse, read(warehouse)).rows)[-1][-1] == "OOM"
 
 
 def test_a_step_on_two_classes_is_one_incident_and_no_host_is_named() -> None:
@@ -188,13 +220,13 @@ def test_the_values_say_why_one_is_missing() -> None:
     """NULL with the status of the case in that run."""
     warehouse = runs(1.0, None, 2.0)
     choose(warehouse, {"name": ["m"]})
-    answer = values(warehouse)
+    answer = values(warehouse, read(warehouse))
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
     assert [(row["run_id"], row["value"], row["status"]) for row in rows] == [
         ("main-00", 1e6, "ok"), ("main-01", None, "OOM"), ("main-02", 2e6, "ok"),
     ]  # fmt: skip
-    later = values(warehouse, datetime.datetime(1970, 1, 3))
+    later = values(warehouse, read(warehouse), datetime.datetime(1970, 1, 3))
     assert len(list(later.rows)) == 1
 
 

@@ -80,16 +80,16 @@ def bench() -> Bench:
 
 
 def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
-    """An empty table, a sentence that says how much was judged, exit code 0; --all shows every comparison.
+    """A sentence that says so and one with how much was judged, exit code 0, no headings; --all shows every comparison.
 
-    As Markdown, which may be all that a comment holds, it is the sentence.
+    As Markdown, which may be all that a comment holds, it is these.
     """
     add(store, "run-8", 8, {"mlp": 1.0, "lstm": 1.001, "cnn": 0.999})
 
     done = bench()
-    assert (done.return_value, len(done.stdout.splitlines())) == (0, 2)
-    assert done.stderr == "3 comparisons of run run-8 with runs before: 3 SAME\n"
-    assert bench("--format", "markdown").stdout == done.stderr + "\n"
+    said = ["nothing got worse beyond noise", "3 comparisons of run run-8 with runs before: 3 SAME"]
+    assert (done.return_value, done.stdout, done.stderr.splitlines()) == (0, "", said)
+    assert bench("--format", "markdown").stdout == "".join(f"{sentence}\n\n" for sentence in said)
     assert bench("--all").stdout.count("within 3 %; 8 against 1 run") == 3
 
 
@@ -189,6 +189,22 @@ def test_many_cases_that_moved_together_are_one_line(
     assert "7 findings in 1 line; list each with: --members" in told.stderr
     assert sum(model in bench("run-8", "--members").stdout for model in models[:7]) == 7
     assert sum(row["verdict"] == "SLOWER" for row in json.loads(bench("run-8", "--format", "json").stdout)) == 7
+
+
+@pytest.mark.parametrize("fmt", ["json", "csv"])
+def test_what_all_cases_share_is_a_row_of_data(store: Store, bench: Bench, fmt: str) -> None:
+    """A factor of 24 cases together is a finding of no run of its own, in the formats for programs as in the table."""
+    models = [f"m{number:02}" for number in range(24)]
+    machine = environment.capture()  # where none is known, a shared factor may be another machine
+    EventLog(store).write(type(machine), [machine], "environment")
+    for day in range(9):
+        shared = 1.2 if day == 8 else 1
+        times = {model: shared * (1 + SPREAD[(day + place) % 8] / 1000) for place, model in enumerate(models)}
+        add(store, f"wide-{day}", 10 + day, times, commit=f"a{day}", config="wide")
+    told = bench("wide", "--format", fmt).stdout
+    rows = json.loads(told) if fmt == "json" else [*csv.DictReader(io.StringIO(told))]
+
+    assert [row["verdict"] for row in rows if row["finding"] == "shift"] == ["SLOWER"]
 
 
 def test_the_metrics_of_a_case_that_is_mended_are_one_line() -> None:
@@ -348,14 +364,14 @@ def test_nothing_worse_is_not_measured_again(store: Store, bench: Bench, monkeyp
 
 @pytest.mark.exhaustive
 def test_a_store_without_anything_to_judge(store: Store, bench: Bench) -> None:
-    """A run that measured nothing: an empty table and exit code 4."""
+    """A run that measured nothing: sentences that say so, and exit code 4."""
     add(store, "empty-0", 9, {}, config="empty")
 
     done = bench("empty")
-    assert (done.return_value, done.stderr) == (
-        4,
-        "0 comparisons of run empty-0 with runs before: nothing measured has a better and a worse\n",
-    )
+    assert (done.return_value, done.stdout, done.stderr.splitlines()) == (4, "", [
+        "nothing is surely worse, but too little is known to judge",
+        "0 comparisons of run empty-0 with runs before: nothing measured has a better and a worse",
+    ])  # fmt: skip
 
 
 @pytest.mark.exhaustive

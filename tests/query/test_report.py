@@ -14,7 +14,7 @@ from bench.query.report import Report, report
 from bench.warehouse.errors import NothingToShow, UnknownName
 from bench.warehouse.events import Environment, Event, Instant, Json, RunRecord
 
-from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
+from ..builders import Builder, case, chunk, memory, metric, outcome, run, source, timing
 from ..exhaustive import sampled
 
 AXES = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
@@ -193,6 +193,13 @@ def test_a_report_of_two_sides_takes_all_their_runs_if_asked() -> None:
     assert found.all_runs and section(found, "changed").command == "bench compare main slow --all-runs"
 
 
+def test_notes_on_a_file_are_sentences() -> None:
+    """Not the JSON in which the store keeps them."""
+    file = source("v.csv", lines=3, run="day-00", notes=Json('["v.csv: \\"ms\\" is a value", "a blank line"]'))
+
+    assert column(asked(*day(0), file), "left-out", "notes") == ['v.csv: "ms" is a value; a blank line']
+
+
 def of(name: str, at: int, *, backends: tuple[str, ...] = ("eager", "inductor"), **axes: str) -> list[Event]:
     """A run that measured one model, whose accuracy is wrong by every backend but eager."""
     found: list[Event] = [run(name, "main", started_at=Instant(at * DAY))]
@@ -333,11 +340,21 @@ def test_every_suite_has_its_cases() -> None:
     assert [round(float(str(value)), 1) for value in column(found, "suite-0", "speedup")] == [2.0, 2.0, 2.0]
 
 
+def test_a_backend_without_a_mean_has_no_number_of_cases_beside_it() -> None:
+    """Eager is what the others are divided by: it passes, and no 0 stands in its row."""
+    more = [case(model, "day-01", backend="cudagraphs", **AXES) for model in ("bert", "gpt")]
+    found = asked(*day(1), *(event for one in more for event in (one, outcome(one), timing(one, 1_500_000))))
+
+    assert column(found, "summary", "backend") == ["cudagraphs", "eager", "inductor"]
+    assert column(found, "summary", "cases on all") == [2, None, 2]
+
+
 def test_scheduler_steps_have_a_section() -> None:
     """A run of steps alone is worth a report."""
     found = asked(run("r", "A"), *(chunk(line, [512, 1], run="r") for line in range(1, 50)))
 
     assert column(found, "scheduler", "steps") == [49]
+    assert "10.1 ms" in found.document.markdown(None)  # a mean step, in the unit that it has on every page
     ((sentence, *_),) = [section.sentences for section in found.document.sections if section.key == "results"]
     assert (
         sentence == "The median of each case's samples with its 95 % interval; of all steps of a scheduler their mean."

@@ -50,3 +50,29 @@ def test_two_folders_that_share_a_file_are_two_sides(tmp_path: Path, monkeypatch
 
     assert done.exception is None, done.exception
     assert "sleep" in done.stdout and "true" in done.stdout
+
+
+@pytest.mark.parametrize("order", [("monday", "tuesday"), ("tuesday", "monday")])
+def test_a_folder_means_its_own_run_though_another_shares_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    """Nights of one config whose accuracy is byte for byte the same: each path shows its own times, whichever came last."""
+    store = Store(tmp_path / "store")
+    monkeypatch.setenv("BENCH_STORE", str(store.root))
+    took = {"monday": "11.5", "tuesday": "22.5"}
+    for night in order:
+        folder = tmp_path / night
+        folder.mkdir()
+        (folder / "inductor_torchbench_amp_training_cuda_accuracy.csv").write_text(
+            "dev,name,batch_size,accuracy\ncuda,net,4,pass\n"
+        )
+        (folder / "inductor_torchbench_amp_training_cuda_performance.csv").write_text(
+            f"dev,name,batch_size,speedup,abs_latency\ncuda,net,16,2.0,{took[night]}\n"
+        )
+        ingest(store, [str(folder)], sources=SourceOptions(config="nightly"))
+
+    for night, milliseconds in took.items():
+        done = CliRunner().invoke(cli, ["show", str(tmp_path / night)], standalone_mode=False)
+        assert f"{milliseconds} ms" in done.stdout, done.stdout
+    done = CliRunner().invoke(cli, ["compare", *(str(tmp_path / night) for night in took)], standalone_mode=False)
+    assert "1.96x slower" in done.stdout, done.output

@@ -194,15 +194,20 @@ def test_the_sandbox_still_answers(bench: Bench) -> None:
 
 
 def test_the_sandbox_keeps_to_its_limits(bench: Bench) -> None:
-    """Of time, memory and rows, each with its option; text is not cut below a million characters."""
+    """Of time, memory, rows and their size, each with its option; text is not cut below a million characters."""
     endless = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
     late = bench("sql", "--sandbox", "--timeout", "0.2", endless)
     large = bench("sql", "--sandbox", "--memory", "400MB", "SELECT list(range) FROM range(3000000000)")
     many = bench("sql", "--sandbox", "--most-rows", "250", "FROM range(1000)", "--format", "csv")
+    wide = bench(
+        "sql", "--sandbox", "--most-size", "2MB", "SELECT repeat('x', 10000) FROM range(1000)", "--format", "csv"
+    )
     few = bench("sql", "--sandbox", "--most-rows", "3", "FROM range(3)", "--format", "csv")
 
     assert str(late.exception) == "the query took longer than 0.2 s. Ask for less, or allow it more."
     assert str(large.exception) == "the query takes more than 0.4 GB of memory. Ask for less, or allow it more."
+    assert str(wide.exception) == "the answer is larger than 2 MB. Ask for less, or allow it more."
+    assert len(wide.stdout) < 4_000_000
     assert many.stdout.splitlines() == ["range", *map(str, range(250))]
     assert many.stderr == "note: these are the first 250 rows of more. Allow more with: --most-rows\n"
     assert (few.stdout, few.stderr) == ("range\n0\n1\n2\n", "")

@@ -3,14 +3,15 @@
 import csv
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.change import levels
-from bench.query.change.changepoints import LEAST_RUNS, SIGNIFICANCE, change_points
+from bench.query import shared_work
+from bench.query.change import changepoints, levels
+from bench.query.change.changepoints import LEAST_RUNS, SIGNIFICANCE, change_points, examine
 from bench.query.change.levels import ChangePoint
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -494,3 +495,31 @@ def test_exact_levels_are_steps_and_no_drift() -> None:
     assert [(change.kind, change.index) for change in change_points(values) if change.kind != "excursion"] == [
         ("step", 16), ("step", 29), ("step", 42)
     ]  # fmt: skip
+
+
+def test_processes_that_share_a_search_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    series = [rng.normal(100, 1, 20 + n) + 9 * (np.arange(20 + n) > 12) * (n % 3) for n in range(40)]
+    alone = examine(series)
+    monkeypatch.setattr(shared_work, "_processors", lambda: 3)
+    monkeypatch.setattr(changepoints, "VALUES_OF_A_PROCESS", 200)
+    done: list[int] = []
+    shared = examine(series, progress=done.append)
+    assert [one.changes() for one in shared] == [one.changes() for one in alone]
+    assert [one.changes(1e-6, 0.1) for one in shared] == [one.changes(1e-6, 0.1) for one in alone]
+    assert sum(len(one.changes()) for one in alone) > 20
+    assert done == list(range(1, 41))
+
+
+def test_what_a_night_adds_is_searched_without_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1,500 series of 1,000 values some 56 have a new mark: to search them takes less time than a process takes to start."""
+    shares: list[int] = []
+
+    def note(work: Any, items: Any, asked: int) -> Iterator[Any]:
+        shares.append(asked)
+        return iter(())
+
+    monkeypatch.setattr(changepoints, "share_out", note)
+    examine([*np.random.default_rng(1).normal(100, 1, (56, 1000))])
+
+    assert max(shares) < 2

@@ -1,10 +1,11 @@
 """Settled: a search that remembers the last one says what a search from nothing says, and little else than one of all values."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
-from bench.query.change import settled
+from bench.query.change import changepoints, settled
 from bench.query.change.changepoints import change_points, examine
 from bench.query.change.levels import ChangePoint
 from bench.query.change.settled import LONG, SPACING, YOUNG, Searches, is_alike, mark_of
@@ -33,6 +34,28 @@ def test_a_search_that_remembers_equals_one_from_nothing() -> None:
         if before.kept:
             assert sum(one.model is None for one in found) >= 8
         before = remembered
+
+
+def test_the_same_values_are_not_searched_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those up to the mark nor, where the values behind it differ from those since the last change, all of them."""
+    values = 100 + np.random.default_rng(2).standard_normal(LONG + 2 * SPACING)
+    mark = mark_of(values)
+    values[mark - 150 :] += 6
+    values[mark + 2 :] += 2
+    searched: list[int] = []
+    search = changepoints._fit_and_judge
+
+    def count(items: Any, **rules: Any) -> Any:
+        searched.extend(map(len, items))
+        return search(items, **rules)
+
+    monkeypatch.setattr(changepoints, "_fit_and_judge", count)
+    before = Searches()
+    for _ in range(2):
+        examine([values], searches=before)
+        before = Searches(before.kept)
+
+    assert searched == [mark, len(values)]
 
 
 def test_new_values_that_differ_are_searched_with_all_others(monkeypatch: pytest.MonkeyPatch) -> None:

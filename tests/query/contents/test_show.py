@@ -235,3 +235,16 @@ def test_a_report_without_a_baseline_shows_what_show_does(tmp_path: Path, monkey
 
     assert "| sleep 0.1 | 103.5 ms |" in text
     assert "eager" not in text
+
+
+def test_a_file_is_shown_where_there_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read in place: nothing is written. A name that is no file is said to be none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.json").write_text(json.dumps(HYPERFINE))
+
+    shown = typed("show", "two.json", "--format", "json")
+
+    assert [row["name"] for row in json.loads(shown.stdout)] == ["sleep 0.1", "sleep 0.2"]
+    assert [path.name for path in tmp_path.iterdir()] == ["two.json"]
+    assert "Nearest: 'two.json'" in str(typed("show", "twoo.json").exception)
+    assert "there is no file gone.csv, and no store at" in str(typed("show", "gone.csv").exception)
