@@ -23,6 +23,8 @@ _DOUBT = 0.02  # of the median, at least, is no outlier: times that are all alik
 _WIDEST = 1 / 16  # of the x axis: a wider band would take the slope for scatter
 _FEW = 8  # points from which on quartiles say what an outlier is
 
+_Shape = Sequence[tuple[int, int]]  # how many points lie in a step of their logarithm, in order
+
 
 @dataclass(frozen=True, slots=True)
 class Band:
@@ -40,15 +42,21 @@ class Band:
     most: float  # 1 % are higher
     lowest: float  # the smallest y
     highest: float  # the largest
-    modes: Sequence[tuple[float, float, float]] = ()  # where the points have two: `low`, `median` and `high` of each
+    modes: Sequence[Sequence[float]] = ()  # where the points have two: the five quantiles from `low` to `high` of each
+
+    @property
+    def gap(self) -> float:
+        """The middle between two modes, in steps of their logarithm."""
+        return math.log(self.modes[0][-1] * self.modes[1][0]) / 2 * _FINE / _COARSE
 
     @property
     def fences(self) -> tuple[float, float]:
-        """Beyond which points are outliers."""
+        """Beyond which points are outliers: below those of the lower mode, or above those of the upper."""
         if self.points < _FEW:
             return 0.0, float("inf")
-        reach = _FENCE * (self.third - self.first) + _DOUBT * self.median
-        return self.first - reach, self.third + reach
+        quartiles = [mode[1:4] for mode in self.modes] or [(self.first, self.median, self.third)]
+        reaches = [_FENCE * (third - first) + _DOUBT * median for first, median, third in quartiles]
+        return quartiles[0][0] - reaches[0], quartiles[-1][2] + reaches[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +70,13 @@ class Bands:
     def read(cls, warehouse: "Warehouse", points: str, configs: Sequence[str], x_end: float) -> Self:
         """Those of a SELECT of points up to `x_end`, whose configs are given by their places from 1."""
         found: dict[str, list[Band]] = {config: [] for config in configs}
+        shapes: dict[str, list[_Shape]] = {config: [] for config in configs}
         for place, *numbers, steps, counts in warehouse.rows(
             _SQL.format(points=points, x_end=number_literal(x_end or 1.0))
         ):
             found[configs[int(place) - 1]].append(replace(Band(*numbers), modes=two_modes(steps, counts)))
-        return cls(found, x_end or 1.0)
+            shapes[configs[int(place) - 1]].append([*zip(steps, counts, strict=True)])
+        return cls({config: _between(bands, shapes[config]) for config, bands in found.items()}, x_end or 1.0)
 
     @property
     def lowest(self) -> float:
@@ -118,7 +128,7 @@ class Bands:
             if not is_told:
                 continue
             if band.modes:
-                lower, upper = (replace(band, low=low, median=middle, high=high) for low, middle, high in band.modes)
+                lower, upper = (replace(band, low=mode[0], median=mode[2], high=mode[4]) for mode in band.modes)
                 found[-2].append(lower)
                 second.append(upper)
             else:
@@ -143,8 +153,30 @@ class Bands:
         return found
 
 
-def two_modes(steps: Sequence[int], counts: Sequence[int]) -> Sequence[tuple[float, float, float]]:
-    """The 5 %, 50 % and 95 % of each of two modes of points; nothing where there is one mode.
+def _between(bands: Sequence[Band], shapes: Sequence[_Shape]) -> list[Band]:
+    """The bands; one with too few points to tell, between two of two modes, has theirs: its points lie above or below the gap."""
+    telling = [place for place, band in enumerate(bands) if band.modes or band.points >= _MANY]
+    found = list(bands)
+    for place, band in enumerate(bands):
+        at = bisect.bisect_left(telling, place)
+        if band.modes or band.points >= _MANY or not 0 < at < len(telling):
+            continue
+        before, after = bands[telling[at - 1]], bands[telling[at]]
+        if before.modes and after.modes:
+            share = (band.x - before.x) / (after.x - before.x)
+            gap = (1 - share) * before.gap + share * after.gap
+            found[place] = replace(band, modes=_modes(shapes[place], gap))
+    return found
+
+
+def _modes(shape: _Shape, gap: float) -> Sequence[Sequence[float]]:
+    """The 5 %, 25 %, 50 %, 75 % and 95 % of the points on each side of a step; nothing where all lie on one."""
+    sides = [[(step, count) for step, count in shape if (step > gap) is upper] for upper in (False, True)]
+    return [[_quantile(side, share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)] for side in sides] if all(sides) else ()
+
+
+def two_modes(steps: Sequence[int], counts: Sequence[int]) -> Sequence[Sequence[float]]:
+    """The 5 %, 25 %, 50 %, 75 % and 95 % of each of two modes of points; nothing where there is one mode.
 
     There are two where the density falls between them to a quarter of the lower peak, by more than chance does, and each has a
     share of _RAREST at least.
@@ -173,12 +205,10 @@ def two_modes(steps: Sequence[int], counts: Sequence[int]) -> Sequence[tuple[flo
     if not depths:
         return ()
     _, valley_place = max(depths)
-    sides = [[(k, n) for k, n in dense.items() if (k > valley_place) is upper] for upper in (False, True)]
-    low, high = (tuple(_quantile(side, share) for share in (0.05, 0.5, 0.95)) for side in sides)
-    return [(low[0], low[1], low[2]), (high[0], high[1], high[2])]
+    return _modes([*dense.items()], valley_place)
 
 
-def _quantile(side: Sequence[tuple[int, int]], share: float) -> float:
+def _quantile(side: _Shape, share: float) -> float:
     """The value below which so much of the points lies, by their place within a step, which is wide for a line."""
     wanted, upto = share * sum(count for _, count in side), 0
     for step, count in side:

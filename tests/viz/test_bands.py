@@ -14,7 +14,7 @@ from bench.viz.charts.runtime_vs_tokens import draw
 from ..builders import Builder, chunk, run
 
 
-def modes(times: Sequence[float]) -> Sequence[tuple[float, float, float]]:
+def modes(times: Sequence[float]) -> Sequence[Sequence[float]]:
     """As the histogram of a band gives them."""
     counts = Counter(math.floor(round(math.log(time) * 400) / 10) for time in times)
     steps = sorted(counts)
@@ -43,7 +43,7 @@ def test_two_modes_are_found_where_they_are(points: int) -> None:
     """A third of the times is half as long again: the medians of both are told to 3 %."""
     generator = random.Random(points)
     times = [20 * generator.lognormvariate(0, 0.02) * (1.5 if place % 3 == 0 else 1.0) for place in range(points)]
-    (_, lower, top), (bottom, upper, _) = modes(times)
+    (*_, lower, _, top), (bottom, _, upper, *_) = modes(times)
 
     assert 20 / 1.03 < lower < 20 * 1.03
     assert 30 / 1.03 < upper < 30 * 1.03
@@ -51,7 +51,7 @@ def test_two_modes_are_found_where_they_are(points: int) -> None:
 
 
 def test_two_modes_are_two_lines_of_a_chart() -> None:
-    """The subtitle says what two mean; a config whose steps have one mode keeps its line."""
+    """The subtitle says whose they are, and when; a config whose steps have one mode keeps its line."""
     generator = random.Random(1)
     steps = []
     for config in "AB":
@@ -64,7 +64,17 @@ def test_two_modes_are_two_lines_of_a_chart() -> None:
 
     assert len([config for config, _ in lines if config == "A"]) == 1
     assert len([config for config, _ in lines if config == "B"]) >= 2
-    assert "two lines: times of two modes" in str(spec["title"])
+    assert re.search(r"line: median of each mode.*B: times of two modes at [1-9]–4,0\d\d tokens", told(spec))
+
+
+def test_a_mode_of_few_steps_is_no_outlier() -> None:
+    """A fifth of the steps takes longer: the quartiles of all know nothing of them."""
+    generator = random.Random(1)
+    times = [10 * generator.lognormvariate(0, 0.02) * (1.6 if line % 5 == 0 else 1.0) for line in range(4000)]
+    steps = [chunk(line, [128], run="A", model_run_ms=time) for line, time in enumerate(times, 1)]
+    spec = draw(Builder().add(run("A", "A"), *steps)).spec(False)
+
+    assert "outlier" not in told(spec)
 
 
 def test_two_modes_are_the_title_where_nothing_else_is_found() -> None:
@@ -82,6 +92,25 @@ def test_two_modes_are_the_title_where_nothing_else_is_found() -> None:
     assert re.fullmatch(
         r"B: times of two modes at 128–512 tokens, such as (10|9\.\d+)\S* ms and (14|13\.9)\S* ms", title
     )
+
+
+def test_a_band_of_few_points_has_the_modes_of_its_neighbours() -> None:
+    """Steps of many tokens are rare: where too few tell two modes of one, those on both sides do."""
+    generator = random.Random(1)
+    steps = []
+    for line in range(1, 3000):
+        tokens, mode = min(4096, int(generator.expovariate(1 / 900)) + 1), 1.6 if line % 3 == 0 else 1.0
+        time = (4 + tokens / 200) * mode * generator.lognormvariate(0, 0.02)
+        steps.append(chunk(line, [tokens], run="A", model_run_ms=time))
+    spec = draw(Builder().add(run("A", "A"), *steps)).spec(False)
+
+    assert len({place["line"] for place in places(spec)}) == 2
+    assert "outlier" not in told(spec)
+
+
+def told(spec: dict[str, Any]) -> str:
+    """The title and the subtitle of a specification."""
+    return " · ".join((*spec["title"]["text"], *spec["title"]["subtitle"]))
 
 
 def places(spec: object) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from ...warehouse.errors import BenchError
 from .folder import MANIFEST
 
+_AS_IT_IS = ".nojekyll"  # without it GitHub Pages would make pages of its own of Markdown
+
 
 def branch_for_site(name: str) -> str:
     """The branch of this name, in the repository that the working directory is in.
@@ -43,6 +45,8 @@ def commit(site: Path, branch: str, files: Sequence[str]) -> str:
         names = "\0".join([*files, MANIFEST])
         words = ("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
         _git(*words, within=site, given=names, settings=settings)
+        empty = _git("hash-object", "-w", "--stdin", given="").strip()
+        _git("update-index", "--add", "--cacheinfo", f"100644,{empty},{_AS_IT_IS}", settings=settings)
         tree = _git("write-tree", settings=settings).strip()
     if parent and _git("rev-parse", f"{parent}^{{tree}}").strip() == tree:
         return f"{branch} has this site already"

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...warehouse.console.numbers import file_size
+from ...warehouse.console.numbers import counted, file_size
 from ...warehouse.errors import BenchError, Missing
 from ...warehouse.files import cache_folder
 from ...warehouse.remote.object_store import clean_url, explained, repeat
@@ -39,21 +39,28 @@ def upload(folder: Path, files: Mapping[str, int], url: str) -> str:
     """
     bucket = Bucket(clean_url(url))
     before = _before(bucket)
-    lasting = [name for name in files if "/" not in name and name != FRONT_PAGE]
-    new = [name for name in files if "/" in name and before.get(name) != files[name]]
-    sent = 0
-    for name in (*new, *lasting, FRONT_PAGE, MANIFEST):
-        content = (folder / name).read_bytes()
-        _put(bucket, name, content)
-        sent += len(content)
-    for name in before:
-        if name not in files and is_contained(name):
-            bucket.delete(name)
-    return f"sent {len(new) + len(lasting) + 2:,} files, {file_size(sent)}, to {bucket.url}"
+    now = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
+    differing = [name for name, digest in now.items() if before.get(name) != digest]
+    stale = [name for name in before if name not in now and is_contained(name)]
+    if not differing and not stale:
+        return f"{bucket.url} has this site already"
+    # until all is there, the list names the files of both sites, and those of the new one without a digest
+    _put(bucket, MANIFEST, _listed({**before, **dict.fromkeys(differing)}))
+    for name in sorted(differing, key=lambda name: (name == FRONT_PAGE, "/" not in name)):
+        _put(bucket, name, (folder / name).read_bytes())
+    for name in stale:
+        bucket.delete(name)
+    _put(bucket, MANIFEST, _listed(now))
+    sent = sum(files[name] for name in differing)
+    return f"sent {counted(len(differing), 'file')}, {file_size(sent)}, to {bucket.url}"
 
 
-def _before(bucket: Bucket) -> dict[str, int]:
-    """The files of the site that is there, with their sizes."""
+def _listed(files: Mapping[str, str | None]) -> bytes:
+    return json.dumps({"kind": KIND, "files": files}, separators=(",", ":")).encode()
+
+
+def _before(bucket: Bucket) -> dict[str, str | None]:
+    """The files of the site that is there, with their digests; None of one that may not be there."""
     try:
         manifest = json.loads(bucket.read(MANIFEST))
     except Missing:
@@ -62,7 +69,7 @@ def _before(bucket: Bucket) -> dict[str, int]:
         manifest = {}
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(manifest.get("files"), dict):
         raise BenchError(f"{bucket.url} holds files that bench publish did not write. Name an empty prefix.")
-    files: dict[str, int] = manifest["files"]
+    files: dict[str, str | None] = manifest["files"]
     return files
 
 

@@ -12,8 +12,9 @@ from ...query.change.render import PANEL
 from ...query.document import markdown_text
 from ...warehouse.console.numbers import counted, share_of
 from ..style.labels import ems, printable
-from .contents import Incident, SiteContents
+from .contents import SiteContents
 from .folder import FRONT_PAGE
+from .incidents import Incident
 from .private import RUN, published
 
 NAMED = 20  # incidents in Markdown

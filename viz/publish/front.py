@@ -11,7 +11,8 @@ from ...warehouse.console.numbers import counted, duration, ratio, times
 from ..output.html import json_block
 from ..style.labels import printable
 from . import pictures
-from .contents import CASES, LARGE, SPARK, Incident, SiteContents
+from .contents import CASES, LARGE, SPARK, SiteContents
+from .incidents import Incident
 from .private import shortened
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
@@ -171,11 +172,12 @@ def _incidents(incidents: Sequence[Incident]) -> str:
     rest = [*large[SHOWN:], *small]
     if rest:
         rows = "".join(
-            f'<tr id="{one.anchor}"{_carries(one.query)}><td>{safe(one.since)}</td>'
+            f'<tr id="{one.anchor}"{_carries(one.query)}><td class="name">{safe(one.since)}</td>'
             f"<td>{_verdict(one)}</td><td>{_title(one)}</td><td>{safe(one.sentence)}</td>"
             f"<td>{_copy(one.command)}</td></tr>"
             for one in rest
         )
+        heads = "".join(f"<th>{heading}</th>" for heading in ("since", "verdict", "what", "when", "again"))
         more = (
             _count(f" WHERE NOT ({LARGE})")
             if len(large) <= SHOWN
@@ -184,8 +186,8 @@ def _incidents(incidents: Sequence[Incident]) -> str:
         parts.append(
             f'<details class="rest"><summary>{number(counted(len(rest), "other change"), more)}: smaller, over since, or without'
             f' a direction</summary><div class="scroll"'
-            f' tabindex="0"><table><thead><tr><th>since</th><th>verdict</th><th>what</th><th>when</th><th>again</th></tr></thead>'
-            f"<tbody>{rows}</tbody></table></div></details>"
+            f' tabindex="0"><table class="stack">'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
         )
     return "\n".join(parts)
 
@@ -308,7 +310,7 @@ def _matched(row: Mapping[str, Any]) -> str | None:
 
 def _query(row: Mapping[str, Any], selected: str, source: str = "executive_summary()", run: str = "run_id") -> str:
     kept = " AND ".join(equals(name, row[name]) for name in (run, *PANEL[1:]))
-    return paste(f"SELECT {selected} FROM {source} WHERE {kept}")
+    return shortened(paste(f"SELECT {selected} FROM {source} WHERE {kept}"))
 
 
 def _spark(contents: SiteContents, row: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROUNDS = 5  # newest of each config, each judged against the one before
 CONFIGS = 4  # newest that measured the same suites, judged against each other
 NEWEST = 50  # configs that may be among them
-FORMAT = 2  # of a pair's file: those of another are made anew
+FORMAT = 3  # of a pair's file: those of another are made anew
 KINDS = 8  # sets of suites whose configs are
 INCIDENTS = 5  # costliest, whose first run is judged against the last good one
 
@@ -36,7 +36,7 @@ Pair = tuple[str, str]
 def chosen(warehouse: "Warehouse", incidents: Sequence[Mapping[str, Any]]) -> list[Pair]:
     """The pairs of runs, base first, the newest first."""
     rounds = warehouse.rows(
-        "SELECT config, run_ids[-1] FROM rounds ORDER BY began_at DESC NULLS LAST, run_ids[-1] DESC"
+        "SELECT config, run_ids[-1] FROM _round_runs ORDER BY began_at DESC NULLS LAST, run_ids[-1] DESC"
     )
     of_config: dict[str, list[str]] = {}
     for config, run in rounds:
@@ -124,7 +124,7 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
             row["case_id"], *(cell and shortened(str(cell)) for cell in line[first:-1]),
             whys.setdefault(shortened(line[-1] or ""), len(whys)),
             labels.setdefault(_label(row), len(labels)),
-            [texts.setdefault(_text(one), len(texts)) for one in (row, *row.get("unshown", ()))], *_sorts(row),
+            [texts.setdefault(_text(one), len(texts)) for one in (row, *row.get("unshown", ()))], _size(row),
         ]
         for row, line in zip(rows, cells, strict=True)
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
         "said": shortened(render.verdict(comparison)),
         "also": [shortened(text) for text in _sentences(comparison)],
         "sides": [len(side.runs) for side in (comparison.base, comparison.candidate)],
-        "rows": lines,
+        "columns": [*map(list, zip(*lines, strict=True))],
         "whys": list(whys),
         "labels": list(labels),
         "texts": list(texts),
@@ -157,10 +157,7 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
     yield from render.means(comparison)
 
 
-def _sorts(row: Mapping[str, Any]) -> list[float | None]:
-    """The size of a change and its values, for sorting."""
+def _size(row: Mapping[str, Any]) -> float | None:
+    """The size of a change, for sorting; other columns are sorted by their texts."""
     ratio = row["ratio"]
-    size = abs(math.log(ratio)) if ratio and ratio > 0 else None
-    return [
-        None if value is None else float(f"{value:.6g}") for value in (size, row["base_value"], row["candidate_value"])
-    ]
+    return round(abs(math.log(ratio)), 6) if ratio and ratio > 0 else None

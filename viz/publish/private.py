@@ -57,6 +57,7 @@ _WITHHELD = (
     " their last part), what programs wrote, file names of imports"
 )
 
+_TELLING = re.compile(r"[/\\@=]")  # a text without any of these holds nothing to shorten
 _PATH = re.compile(r"(?<![\w/.:-])(?:~[\w.-]*|[A-Za-z]:|\.{1,2})?(?:[/\\][^\s/\\'\"=:,;()<>|]+)+[/\\]?")
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
 _URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s'\"<>]+")
@@ -66,6 +67,8 @@ _VARIABLE = re.compile(r"(?<!\S)([A-Z_][A-Z0-9_]{2,})=(\S+)")
 @functools.lru_cache(1 << 16)  # cells of comparisons repeat
 def shortened(text: str) -> str:
     """A text as it may be published: paths by their last part, no addresses, no values of environment variables."""
+    if not _TELLING.search(text):
+        return text
     text = _VARIABLE.sub(r"\1=…", _ADDRESS.sub("…", _URL.sub("…", text)))
     return _PATH.sub(_last_part, text)
 

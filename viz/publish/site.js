@@ -106,12 +106,46 @@
   const apartOf = (c, cases) => {
     const apart = c.axes.filter((axis) => axis === "name" || new Set(cases.map((place) => c[axis][place])).size > 1);
     const shared = c.axes.filter((name) => !apart.includes(name) && cases.length && c[name][cases[0]] !== null);
-    return [apart, shared.map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][cases[0]])}`).join(" · ")];
+    return [apart, shared.map((name) => `${heading(name)} ${axisOf(c, name, cases[0])}`).join(" · ")];
   };
   const alike = (shared, count) => (shared && count > 1 ? el("p", { class: "soft axes" }, `All of them: ${shared}.`) : "");
   const metricName = (metric, phase) => (phase === null || phase === "steady" ? metric : `${metric} (${phase})`);
-  const axis = (value) => (value === null ? "" : String(value).startsWith("{") ? value.replace(/[{}"]/g, "") : String(value));
+  const parameters = (text) => {
+    try {
+      return Object.entries(JSON.parse(text)).map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
+    } catch {
+      return text; // of no object
+    }
+  };
+  const axisOf = (c, name, place) => {
+    const value = c[name][place] ?? "";
+    return name === "parameters" && value ? parameters(value) : String(value);
+  };
+  const NUMERIC = ["batch_size", "sequence_length"];
+  const heading = (name) => HEADINGS[name] ?? name;
+  // The columns of a table that tell its cases apart; `place` is that of a row.
+  const axisColumns = (c, names, place) =>
+    names.map((name) => {
+      const text = (row) => (place(row) === undefined ? "" : axisOf(c, name, place(row)));
+      return {
+        name: heading(name),
+        numeric: NUMERIC.includes(name),
+        value: (row) => (place(row) === undefined ? null : c[name][place(row)]),
+        cell: (row) => (name === "name" && place(row) !== undefined ? link(`#/case/${c.case_id[place(row)]}`, text(row) || c.case_id[place(row)]) : text(row)),
+      };
+    });
+  // The name of a case, and of the axes that tell it apart those that the name does not say.
+  const labelOf = (c, place, apart) => {
+    const others = apart.filter((name) => name !== "name" && c[name][place] !== null && !caseName(c, place).includes(axisOf(c, name, place)));
+    return [caseName(c, place), ...others.map((name) => `${heading(name)} ${axisOf(c, name, place)}`)].join(" · ");
+  };
   const caseName = (all, i) => [all.name[i], ...["backend", "mode"].map((name) => all[name]?.[i])].filter(Boolean).join(" · ");
+  // The beginning of a run's id that no other run has: commands take it for the run.
+  const shortest = (all, id) => {
+    let length = 13;
+    while (length < id.length && all.run_id.filter((one) => one.startsWith(id.slice(0, length))).length > 1) length++;
+    return id.slice(0, length);
+  };
   const runName = (all, i) => `${all.config[i]} · ${all.began_at[i] ?? all.run_id[i].slice(0, 13)}`;
 
   // ---- numbers as `bench compare` prints them (warehouse/console/numbers.py): a half goes to the even digit
@@ -164,9 +198,29 @@
     const found = SCALES[unit].find(([size]) => Number((Math.abs(value) / size).toPrecision(4)) >= 1) ?? SCALES[unit].at(-1);
     return `${trimmed(rounded(value / found[0], 4))} ${found[1]}`;
   };
+  const UNITS = new Map(Object.values(SCALES).flatMap((scales) => scales.map(([size, unit]) => [unit, size])));
+  // The size of an amount that is printed, for sorting; null of what is none.
+  const sizeOf = (text) => {
+    const [, value, unit] = /^([−+]?[\d.]+(?:e[+-]\d+)?)(?: (.+))?$/.exec(text ?? "") ?? [];
+    return value === undefined ? null : Number(value.replace("−", "-")) * (UNITS.get(unit) ?? 1);
+  };
   const times = (value) => {
     const places = value > 0 && value < Infinity ? Math.max(0, Math.min(2, 3 - magnitude(value)), 1 - magnitude(value)) : 2;
     return `${fixed(value, places)}x`;
+  };
+  const direction = (ratio, unit, better) => {
+    const isBetter = ratio > 1,
+      isMore = isBetter === (better !== "lower");
+    if (better && (unit === "ns" || unit?.endsWith("/s"))) return isBetter ? "faster" : "slower";
+    if (unit === "bytes") return isMore ? "larger" : "smaller";
+    if (unit === "count") return isMore ? "more" : "fewer";
+    if (better) return isBetter ? "better" : "worse";
+    return isMore ? "more" : "less";
+  };
+  // A change without an interval: 1.30x slower; 1.00x where it rounds to 1.
+  const changeOf = (ratio, unit, better) => {
+    const factor = times(Math.max(ratio, 1 / ratio));
+    return parseFloat(factor) === 1 ? times(ratio) : `${factor} ${direction(ratio, unit, better)}`;
   };
 
   // ---- queries that make a number
@@ -356,11 +410,7 @@
     const places = [];
     for (let i = 0; i < c.count && places.length < 8; i++) if (holds(c.texts[i], wanted)) places.push(i);
     const [apart] = apartOf(c, places);
-    for (const place of places) {
-      const others = apart.filter((name) => name !== "name" && c[name][place] !== null && !caseName(c, place).includes(axis(c[name][place])));
-      const text = [caseName(c, place), ...others.map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][place])}`)].join(" · ");
-      found.push({ kind: "case", text, to: `#/case/${c.case_id[place]}` });
-    }
+    for (const place of places) found.push({ kind: "case", text: labelOf(c, place, apart), to: `#/case/${c.case_id[place]}` });
     for (const i of newest(r, wanted, 6))
       found.push({ kind: "run", text: `${runName(r, i)} · ${(r.git_commit[i] ?? r.run_id[i]).slice(0, 12)}`, to: to("run", r.run_id[i]) });
     return found;
@@ -419,15 +469,14 @@
       const size = SCALES[unit]?.find(([one]) => most >= one)?.[0] ?? 1,
         rough = (high - low) / size / 4,
         power = 10 ** Math.floor(Math.log10(rough)),
-        stride = size * power * [1, 2, 5, 10].find((one) => one * power >= rough * 0.99);
+        stride = size * power * [1, 2, 5, 10].find((one) => one * power >= rough * 0.8);
       for (let value = Math.ceil(low / stride) * stride; value <= high; value += stride) {
         parts.push(svg("line", { class: "grid", x1: LEFT, x2: width, y1: y(value), y2: y(value) }));
         parts.push(svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, amount(value, unit)));
       }
-      const ticks = Math.min(shown.length, Math.max(2, Math.min(7, Math.floor(width / 150))));
-      for (let k = 0; k < ticks && ticks > 1; k++) {
-        const i = from + Math.round(((shown.length - 1) * k) / (ticks - 1));
-        const anchor = k === 0 ? "start" : k === ticks - 1 ? "end" : "middle";
+      const apart = Math.max(1, Math.ceil((shown.length - 1) / Math.max(1, Math.min(6, Math.floor(width / 150) - 1))));
+      for (let i = upto; i >= from && shown.length > 1; i -= apart) {
+        const anchor = i === from ? "start" : i === upto ? "end" : "middle";
         const day = r.began_at[points[i].run]?.slice(0, 10) ?? r.run_id[points[i].run].slice(0, 8);
         parts.push(svg("text", { x: x(i), y: HEIGHT - 6, "text-anchor": anchor }, day));
       }
@@ -544,6 +593,27 @@
     return parts.length ? parts.slice(0, 6).join(", ") : null;
   };
 
+  // ---- what the words of a verdict mean, of those that a table has
+  const MEANINGS = [
+    ["faster, slower, better, worse", /^(FASTER|SLOWER|BETTER|WORSE)/, "A change that is large enough to matter and that chance does not explain."],
+    ["likely", /^LIKELY/, "As before, but how much runs differ from one another was assumed, not measured."],
+    ["same", /^SAME/, "A change that is large enough to matter would have been seen."],
+    ["unsure", /^UNSURE/, "The interval holds both a change that matters and none."],
+    ["changed", /^CHANGED/, "A count differs of which nobody says whether more is better."],
+    ["added, removed", /^(ADDED|REMOVED)/, "Measured on one side only."],
+    ["broken, fixed", /^(BROKEN|FIXED)/, "It worked on one side only."],
+    ["interval", / %/, "In brackets: it holds the true change nineteen times in twenty."],
+    ["q", /\bq (=|below)/, "The share of false alarms to expect among all changes that are at least as clear."],
+    ["noise of a run", /noise of a run/, "How much two runs of the same code differ."],
+    ["not confirmed", /not confirmed/, "Nobody has measured it again."],
+    ["smallest detectable", /smallest detectable/, "A smaller change would not have been seen in these runs."],
+  ];
+  const glossary = (rows) => {
+    const texts = [...new Set(rows.flatMap((row) => [row.verdict, row.why, row.change]))];
+    const used = MEANINGS.filter(([, told]) => texts.some((text) => told.test(text)));
+    return used.length ? el("details", {}, el("summary", {}, "What the words mean"), el("dl", {}, used.flatMap(([name, , meaning]) => [el("dt", {}, name), el("dd", {}, meaning)]))) : "";
+  };
+
   // ---- pages
   const pages = {
     async case([id], state) {
@@ -577,9 +647,13 @@
       const keys = [...series.keys()].sort((a, b) => order(c, a) - order(c, b));
       const title = caseName(c, place);
       document.title = title;
-      const about = c.axes.filter((axis) => c[axis][place] !== null && axis !== "name").map((name) => `${HEADINGS[name] ?? name} ${axis(c[name][place])}`);
+      const about = c.axes.filter((name) => c[name][place] !== null && name !== "name").map((name) => `${heading(name)} ${axisOf(c, name, place)}`);
       const head = [el("h1", {}, c.name[place] ?? "case"), el("p", { class: "lead axes" }, about.join(" · "))];
-      if (!keys.length) return [...head, el("p", {}, `Nothing was measured of it. ${[...new Set(ended.values())].join("; ")}`)];
+      const endings = new Map();
+      for (const [run, text] of ended) endings.set(text, [...(endings.get(text) ?? []), run]);
+      const failures = paste(`SELECT count(DISTINCT run_id) FROM case_outcomes WHERE failed AND ${equals("case_id", id)}`);
+      const failedIn = [...endings].map(([text, own]) => el("li", { "data-q": failures }, `${text} · `, plural(own.length, "run"), ", the newest ", link(to("run", r.run_id[own.at(-1)]), runName(r, own.at(-1)))));
+      if (!keys.length) return [...head, el("p", {}, "Nothing was measured of it."), el("ul", {}, failedIn)];
       const chosen = keys.includes(state.get("m")) ? state.get("m") : (keys.find((key) => changes.some((row) => row[0] === id && row[2] === JSON.parse(key)[0])) ?? keys[0]);
       const [metric, phase, unit] = JSON.parse(chosen);
       const values = series.get(chosen);
@@ -603,9 +677,10 @@
       const all = paste(`SELECT run_id, began_at, ${VALUE} FROM ${valuesOfCase(c, id)} JOIN run_details USING (run_id, config) WHERE ${condition} ORDER BY began_at`);
       const changed = paste(`FROM change_points WHERE ${condition}`);
       const moments = paste(`SELECT DISTINCT name, backend FROM change_points WHERE incident IN (SELECT incident FROM change_points WHERE ${condition})`);
-      const measured = number(plural(values.size, "value"), all);
+      const measured = number(plural(points.filter((p) => !Number.isNaN(p.value)).length, "value"), all);
       const drawn = chart(r, points, own, unit, (run) => valueQuery(c, run, id, metric, phase), all);
       const options = ["--models", c.name[place], "--metrics", metric, "--configs", config].map((word) => quoted(String(word)));
+      const marks = points.filter((p) => p.mark);
       const incidents = new Set(own.map((change) => change.incident));
       const moved = new Map(); // of each name the first
       for (const row of changes) {
@@ -617,6 +692,7 @@
         ...head,
         el("p", { class: "choose" }, select("m", keys, chosen, (key) => metricName(...JSON.parse(key))), select("c", configs, config, String), keys.length < 2 ? metricName(metric, phase) : ""),
         drawn.node,
+        marks.length ? el("details", { open: marks.length < 4 }, el("summary", {}, "Dotted lines: the machine or its software changed"), el("ul", { class: "changes" }, marks.reverse().map((p) => el("li", {}, link(to("run", r.run_id[p.run]), runName(r, p.run)), ": ", number(p.mark, ofRun("host, driver, python, torch, packages, cpu, gpus", r.run_id[p.run])))))) : "",
         own.length
           ? el("ul", { class: "changes" }, own.map((change) =>
               el("li", { "data-q": changed }, verdict(change.verdict), ` ${change.kind} since `, link(to("run", r.run_id[change.since]), runName(r, change.since)), ": ", number(change.text, changed), change.note ? ` · ${change.note}` : "", " · ", link(`#${change.incident}`, "what happened then"))))
@@ -643,6 +719,8 @@
       const counts = ["cases", "failed", "steps", "rejected"].filter((name) => r[name][run]);
       const ending = (place) => paste(`SELECT kind, status, phase, exception, exit_code FROM case_outcomes WHERE failed AND ${equals("run_id", id)} AND ${equals("case_id", c.case_id[place])}`);
       const failed = [...rows.ended].map(([place, text]) => ({ place, text, log: rows.logs.get(place) }));
+      const namesakes = new Map();
+      for (const { place } of failed) namesakes.set(caseName(c, place), [...(namesakes.get(caseName(c, place)) ?? []), place]);
       const found = valueTable(r, c, run, rows.values);
       const filter = filterOf(found, rows.values.length, {
         label: "filter cases",
@@ -653,7 +731,7 @@
         el("h1", {}, runName(r, run)),
         el("p", { class: "lead" }, counts.flatMap((name, i) => [i ? " · " : "", number(r[name][run].toLocaleString("en"), ofRun(name, id)), ` ${r[name][run] === 1 ? name.replace(/s$/, "") : name}`])),
         previous >= 0 ? el("p", {}, link(to("compare", r.run_id[previous], id), `Compare with the run before, ${r.began_at[previous] ?? r.run_id[previous]}`)) : "",
-        failed.length ? el("details", { open: failed.length < 20 }, el("summary", {}, "Failed cases"), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, caseName(c, one.place)), " · ", number(one.text, ending(one.place)), one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
+        failed.length ? el("details", { open: failed.length < 20 || !rows.values.length }, el("summary", {}, "Failed cases"), el("ul", {}, failed.map((one) => el("li", {}, link(`#/case/${c.case_id[one.place]}`, labelOf(c, one.place, apartOf(c, namesakes.get(caseName(c, one.place)))[0])), " · ", number(one.text, ending(one.place)), one.log ? el("details", { class: "log" }, el("summary", {}, "log"), el("pre", { tabindex: 0 }, one.log)) : "")))) : "",
         r.rejected[run] ? el("p", {}, "Records that could not be read: ", copyable(paste(`FROM rejected_records WHERE ${equals("run_id", id)}`))) : "",
         await drawnCharts(id),
         rows.values.length ? el("div", { class: "tools" }, el("h2", {}, "Cases"), filter.nodes) : el("p", {}, "Nothing was measured in it that comparisons judge."),
@@ -662,7 +740,7 @@
         found.further ? el("p", { class: "soft" }, "Further metrics, and those of few cases, are on the pages of the cases.") : "",
         el("h2", {}, "Environment"),
         el("dl", {}, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, number(String(value), ofRun(FACTS[name] ?? site.facts[name] ?? "packages", id)))])),
-        el("p", { class: "again" }, copyable(`bench show ${quoted(id.slice(0, 13))}`)),
+        el("p", { class: "again" }, copyable(`bench show ${quoted(shortest(r, id))}`)),
       ];
     },
 
@@ -695,6 +773,7 @@
       const { rows, said, also, known } = pair ? await judgedRows(c, pair) : await bareRows(r, c, ...chosen);
       const command = `bench compare ${quoted(base)} ${quoted(candidate)}`;
       if (!rows.length) return [...head, el("p", {}, "Neither run has a value that comparisons judge."), el("p", { class: "again" }, copyable(command))];
+      const turned = !pair && site.pairs[`${candidate}|${base}`] ? el("p", {}, link(to("compare", candidate, base), "The other way round they were judged.")) : "";
       const sides = new Set(chosen.map((run) => r.config[run]));
       const since = pair ? r.config.filter((config) => sides.has(config)).length - known : 0;
       const both = pairOf(base, candidate);
@@ -707,12 +786,12 @@
       const shown = new Set(state.has("v") ? state.get("v").split(",") : changed.length ? changed : all);
       const [shownAxes, shared] = apartOf(c, [...new Set(rows.map((row) => row.place))].filter((place) => place !== undefined));
       const columns = [
-        ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => axisOf(c, name, row.place), cell: (row) => (name === "name" ? link(`#/case/${row.id}`, axisOf(c, name, row.place)) : axisOf(c, name, row.place)) })),
+        ...axisColumns(c, shownAxes, (row) => row.place),
         { name: "metric", cell: metrics, value: (row) => row.metric },
-        { name: "base", numeric: true, cell: (row) => number(row.base, query(row)), value: (row) => row.sizes[1] },
-        { name: "candidate", numeric: true, cell: (row) => number(row.candidate, query(row)), value: (row) => row.sizes[2] },
-        { name: "difference", numeric: true, kind: () => "spare", cell: (row) => number(row.difference, query(row)), value: (row) => row.sizes[2] - row.sizes[1] },
-        { name: "change", numeric: true, kind: () => "change", cell: (row) => number(row.change, query(row)), value: (row) => row.sizes[0] },
+        { name: "base", numeric: true, cell: (row) => number(row.base, query(row)), value: (row) => sizeOf(row.base) },
+        { name: "candidate", numeric: true, cell: (row) => number(row.candidate, query(row)), value: (row) => sizeOf(row.candidate) },
+        { name: "difference", numeric: true, kind: () => "spare", cell: (row) => number(row.difference, query(row)), value: (row) => sizeOf(row.difference) },
+        { name: "change", numeric: true, kind: () => "change", cell: (row) => number(row.change, query(row)), value: (row) => row.size },
         ...(pair ? [{ name: "verdict", cell: (row) => el("div", {}, verdict(row.verdict), el("p", { class: "soft", "data-q": query(row) }, row.why)), value: (row) => row.verdict, kind: () => "why" }] : []),
       ];
       const [by, down] = (state.get("s") ?? "").split(":");
@@ -748,6 +827,7 @@
       return [
         ...head,
         el("p", { class: pair ? "finding" : "lead bare" }, number(said, command)),
+        turned,
         since > 0 ? el("p", { class: "soft", "data-q": paste(`SELECT count(*) FROM run_details WHERE config IN (${[...sides].map(literal).join(", ")})`) }, `Judged ${since} ${since === 1 ? "run" : "runs"} ago, with the ${known.toLocaleString("en")} runs known then; the command below judges with all.`) : "",
         also.length ? el("details", { open: also.length < 5 }, el("summary", {}, "All cases together"), el("ul", {}, also.map((line) => el("li", {}, number(line, command))))) : "",
         el("p", { class: "again" }, copyable(command)),
@@ -755,6 +835,7 @@
         el("div", { class: "tools" }, chips, filter.nodes),
         alike(shared, rows.length),
         found.node,
+        pair ? glossary(rows) : "",
       ];
     },
 
@@ -764,7 +845,7 @@
       if (!r.count) return [el("h1", {}, "Runs"), el("p", {}, "Nothing is recorded yet.")];
       const rows = Array.from({ length: r.count }, (_, i) => r.count - 1 - i);
       const found = table([
-        { name: "began", value: (i) => r.began_at[i] ?? "", cell: (i) => link(to("run", r.run_id[i]), r.began_at[i] ?? r.run_id[i].slice(0, 13)) },
+        { name: "began (UTC)", value: (i) => r.began_at[i] ?? "", cell: (i) => link(to("run", r.run_id[i]), r.began_at[i] ?? r.run_id[i].slice(0, 13)) },
         { name: "config", cell: (i) => r.config[i] },
         { name: "commit", cell: (i) => number(r.git_commit[i]?.slice(0, 12) ?? "", ofRun("git_commit", r.run_id[i])) },
         { name: "branch", cell: (i) => r.git_branch[i] ?? "" },
@@ -789,7 +870,7 @@
       const all = Array.from({ length: c.count }, (_, i) => i).sort(inOrder(c));
       const [apart, shared] = apartOf(c, all);
       const shownAxes = ["name", ...apart.filter((name) => name !== "name")];
-      const found = table(shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (i) => c[name]?.[i], cell: (i) => name === "name" ? link(`#/case/${c.case_id[i]}`, c.name?.[i] ?? c.case_id[i]) : axis(c[name][i]) })), all, { label: "Cases" });
+      const found = table(axisColumns(c, shownAxes, (i) => i), all, { label: "Cases" });
       const filter = filterOf(found, c.count, {
         label: "filter cases",
         text: state.get("q"),
@@ -845,10 +926,14 @@
     const counts = new Map();
     for (const row of rows) for (const key of row.values.keys()) counts.set(key, (counts.get(key) ?? 0) + 1);
     const common = Math.max(...counts.values()) / 4; // a metric of few cases would be a column of holes
-    const keys = [...counts.keys()].filter((key) => counts.get(key) >= common).sort((a, b) => order(c, a) - order(c, b)).slice(0, 12);
+    const shown = new Set([...counts.keys()].filter((key) => counts.get(key) >= common));
+    const ordered = (keys) => [...keys].sort((a, b) => order(c, a) - order(c, b));
+    for (const row of rows) // none is empty
+      if (![...row.values.keys()].some((key) => shown.has(key))) shown.add(ordered(row.values.keys())[0]);
+    const keys = ordered(shown).slice(0, 12);
     const [shownAxes, shared] = apartOf(c, rows.map((row) => row.place));
     const found = table([
-      ...shownAxes.map((name) => ({ name: HEADINGS[name] ?? name, value: (row) => c[name][row.place], cell: (row) => name === "name" ? link(`#/case/${c.case_id[row.place]}`, c.name[row.place]) : axis(c[name][row.place]) })),
+      ...axisColumns(c, shownAxes, (row) => row.place),
       ...keys.map((key) => {
         const [metric, phase, unit] = JSON.parse(key);
         return { name: metricName(metric, phase).replaceAll("_", " "), numeric: true, value: (row) => row.values.get(key), cell: (row) => row.values.has(key) ? number(unit === "ratio" ? times(row.values.get(key)) : amount(row.values.get(key), unit), valueQuery(c, r.run_id[run], c.case_id[row.place], metric, phase)) : "" };
@@ -856,12 +941,13 @@
     ], rows, { label: "Values" });
     return { ...found, shared, further: keys.length < counts.size };
   };
-  const axisOf = (c, name, place) => (place === undefined ? "" : axis(c[name][place]));
   const judgedRows = async (c, pair) => {
     const found = await json(pair);
-    const rows = found.rows.map(([id, metric, base, candidate, difference, change, told, why, label, texts, ...sizes]) => {
+    const [ids = [], ...others] = found.columns;
+    const rows = ids.map((id, at) => {
+      const [metric, base, candidate, difference, change, told, why, label, texts, size] = others.map((column) => column[at]);
       const place = c.places.get(id);
-      return { id, metric, label: found.labels[label], base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], sizes, place,
+      return { id, metric, label: found.labels[label], base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], size, place,
         texts: texts.map((text) => [c.texts[place], told, found.texts[text]].filter(Boolean).join(" ").toLowerCase()) };
     });
     return { rows, said: found.said, also: found.also, known: found.known };
@@ -883,12 +969,12 @@
         const difference = before === null || after === null ? null : after - before;
         rows.push({ id: c.case_id[place], metric: metricName(metric, phase), label: [metric, phase], base: amount(before, unit), candidate: amount(after, unit),
           difference: difference === null ? "" : `${difference < 0 ? "−" : difference > 0 ? "+" : ""}${amount(Math.abs(difference), unit)}`,
-          change: ratio === null ? "" : times(ratio), verdict: "", why: "", sizes: [ratio === null ? null : Math.abs(Math.log(ratio)), before, after], place,
+          change: ratio === null ? "" : changeOf(ratio, unit, better), verdict: "", why: "", size: ratio === null ? null : Math.abs(Math.log(ratio)), place,
           texts: [`${c.texts[place]} ${metric} ${phase ?? ""}`.toLowerCase()] });
       }
     }
-    rows.sort((a, b) => (b.sizes[0] ?? -1) - (a.sizes[0] ?? -1));
-    return { rows, also: [], said: "Values side by side, above 1x is better. These two runs were not judged when the site was published, so no change here is told from chance; the command below judges them." };
+    rows.sort((a, b) => (b.size ?? -1) - (a.size ?? -1));
+    return { rows, also: [], said: "Values side by side. These two runs were not judged when the site was published, so no change here is told from chance; the command below judges them." };
   };
 
   // ---- which page is shown
@@ -941,7 +1027,7 @@
   const hint = (text) => {
     $("hint").textContent = text;
     clearTimeout(hint.timer);
-    hint.timer = setTimeout(() => ($("hint").textContent = ""), 2500);
+    hint.timer = setTimeout(() => ($("hint").textContent = ""), 1500 + 60 * text.length); // time to read it
   };
   const copy = async (text) => {
     document.documentElement.dataset.copied = text;

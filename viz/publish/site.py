@@ -9,7 +9,7 @@ from ..._version import __version__
 from ...query.change.settled import Searches
 from ...warehouse.console.numbers import file_size
 from ..output.html import text_of
-from . import contents, feeds, figures, front, pairs, payload, sql_page, tiles
+from . import contents, feeds, figures, front, incidents, pairs, payload, sql_page, tiles
 from .folder import FRONT_PAGE, SiteFolder
 from .private import ENDING, ENVIRONMENT, LOG, RUN, shortened, withheld_with
 
@@ -54,7 +54,7 @@ def publish(
     searches = Searches(folder.before.get("kept", {}).get("searches", {}))
     found = contents.read(warehouse, searches)
     folder.kept["searches"] = searches.kept
-    incidents = contents.incidents(found)
+    told = incidents.tell(found)
     runs = [run["run_id"] for run in found.runs]
     cases = [case["case_id"] for case in found.cases]
     divided = tiles.write(warehouse, folder, runs, cases, found.values, found.digests, logs=logs)
@@ -74,29 +74,29 @@ def publish(
             for kind, value in (
                 ("runs", contents.of_runs(found)),
                 ("cases", contents.of_cases(found, divided.groups)),
-                ("changes", contents.of_changes(found, incidents)),
+                ("changes", incidents.of_changes(found, told)),
                 ("figures", pictures),
             )
         },
-        "incidents": {one.anchor: one.title for one in incidents},
+        "incidents": {one.anchor: one.title for one in told},
         "cases_from": contents.CASES,
         "kept": tiles.KEPT,
         "facts": {called: column for column, called in ENVIRONMENT.items()},
     }
     style, code = (_asset(folder, name) for name in (STYLE, SCRIPT))
-    for name, content in feeds.files(found, incidents, title=title, url=url):
+    for name, content in feeds.files(found, told, title=title, url=url):
         folder.put(name, content)
     withheld = f"Left out: {withheld_with(logs)}."
     if engine is not None:
         scripts = (code, _asset(folder, sql_page.SQL_SCRIPT))
         sql_page.write(folder, engine, title=title, data=data, style=style, scripts=scripts, limits=withheld)
     page = front.page(
-        found, incidents, title=title, data=data, style=style, code=code, limits=withheld, sql=engine is not None
+        found, told, title=title, data=data, style=style, code=code, limits=withheld, sql=engine is not None
     )
     folder.put(FRONT_PAGE, page)
     folder.finish()
     total = sum(folder.files.values()) + folder.manifest_bytes
-    return PublishedSite(folder.files, total, folder.written_bytes, len(incidents))
+    return PublishedSite(folder.files, total, folder.written_bytes, len(told))
 
 
 def described(logs: bool = False) -> list[tuple[str, str]]:

@@ -4,12 +4,15 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.viz.publish import site
 from bench.warehouse.events import Event, Instant
+from bench.warehouse.load import load
+from bench.warehouse.log import EventLog
+from bench.warehouse.store import Store
 
 from ...builders import Builder, case, metric, outcome, run
 
@@ -31,6 +34,18 @@ def nights(
             value = 1e6 * (place + 1) * (1 + 0.001 * ((night * 7 + place) % 5)) * (1.2 if night >= slower_from else 1)
             made += [one, outcome(one), metric(one, "latency", value, unit="ns", better="lower")]
     return made
+
+
+def on_disk(events: Iterable[Event], folder: Path) -> Store:
+    """A store that holds them."""
+    store = Store.find(folder).create()
+    of_kind: dict[type[Event], list[Event]] = {}
+    for event in events:
+        of_kind.setdefault(type(event), []).append(event)
+    for kind, rows in of_kind.items():
+        EventLog(store).write(kind, rows, "made")
+    load(store)
+    return store
 
 
 def publish(warehouse: Builder, folder: Path) -> site.PublishedSite:

@@ -47,7 +47,9 @@ def test_a_site_is_the_whole_of_its_branch(repository: Path) -> None:
         assert "git push origin gh-pages" in commit(repository / "site", "gh-pages", files)
     assert "already" in commit(repository / "site", "gh-pages", files)
 
-    assert git("ls-tree", "-r", "--name-only", "gh-pages").split() == ["data/two.js", "index.html", "site.json"]
+    assert git("ls-tree", "-r", "--name-only", "gh-pages").split() == [
+        ".nojekyll", "data/two.js", "index.html", "site.json",
+    ]  # fmt: skip
     assert git("log", "--format=%s", "gh-pages").split("\n")[:2] == ["bench publish", "bench publish"]
     assert (git("status", "--porcelain"), git("branch", "--show-current").strip()) == (status, "main")
 

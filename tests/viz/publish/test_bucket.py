@@ -1,10 +1,13 @@
 """A site in a bucket: what differs is sent, the page last, and files of others are left alone."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bench.viz.publish import bucket
 from bench.viz.publish.bucket import made_in, upload
 from bench.viz.publish.folder import SiteFolder
 from bench.warehouse.errors import BenchError
@@ -42,29 +45,57 @@ def test_a_bucket_has_the_newest_site_and_nothing_else(url: str) -> None:
     """Data that are there are not sent again, old ones go, and a browser is told what each file is."""
     send(url, "one")
     sent = send(url, "two")
+    there = Bucket(url)
+    before = [entry.modified_at for entry in there.list("")]
     again = send(url, "two")
-    bucket = Bucket(url)
 
-    assert sorted(entry.name for entry in bucket.list("")) == ["data/two.js", "index.html", "site.json"]
-    assert bucket.read("index.html") == b"page of two"
-    assert sent.startswith("sent 3 files") and again.startswith("sent 2 files")
+    assert sorted(entry.name for entry in there.list("")) == ["data/two.js", "index.html", "site.json"]
+    assert there.read("index.html") == b"page of two"
+    assert sent.startswith("sent 2 files") and again == f"{url} has this site already"
+    assert [entry.modified_at for entry in there.list("")] == before
     import obstore
 
-    assert obstore.get(bucket.store, "index.html").attributes["Content-Type"] == "text/html; charset=utf-8"
+    assert obstore.get(there.store, "index.html").attributes["Content-Type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("puts", range(5))
+def test_an_interrupted_upload_leaves_the_old_site(url: str, puts: int) -> None:
+    """The page in the bucket finds its data whenever it ends; the next site takes away what the interrupted one brought."""
+    put, sent = bucket._put, list[str]()
+
+    def failing(*arguments: Any) -> None:
+        if len(sent) == puts:
+            raise KeyboardInterrupt
+        sent.append(arguments[1])
+        put(*arguments)
+
+    send(url, "one")
+    with pytest.MonkeyPatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+        patched.setattr(bucket, "_put", failing)
+        send(url, "two")
+    there = Bucket(url)
+    page = there.read("index.html").decode().removeprefix("page of ")
+    assert page == ("two" if "index.html" in sent else "one")
+    assert there.read(f"data/{page}.js") == page.encode()
+
+    for text in ("three", "one"):
+        send(url, text)
+        assert sorted(entry.name for entry in there.list("")) == [f"data/{text}.js", "index.html", "site.json"]
+        assert there.read("index.html").decode() == f"page of {text}"
 
 
 def test_files_of_others_are_left_alone(url: str) -> None:
     """A prefix that holds something else is refused, and a list that names it is not followed out of the prefix."""
     import obstore
 
-    bucket, other = Bucket(url), url.replace("/site", "/other")
-    obstore.put(bucket.store, "thesis", b"mine")
+    there, other = Bucket(url), url.replace("/site", "/other")
+    obstore.put(there.store, "thesis", b"mine")
     with pytest.raises(BenchError, match="did not write"):
         send(url, "one")
-    assert [entry.name for entry in bucket.list("")] == ["thesis"]
+    assert [entry.name for entry in there.list("")] == ["thesis"]
 
     listed = {"kind": "bench site", "files": {"../other/thesis": 4}}
-    obstore.put(bucket.store, "site.json", json.dumps(listed).encode())
+    obstore.put(there.store, "site.json", json.dumps(listed).encode())
     obstore.put(Bucket(other).store, "thesis", b"mine")
     send(url, "one")
     assert Bucket(other).read("thesis") == b"mine"

@@ -1,33 +1,43 @@
 """The charts of a site: drawn where a run or pair has the data, kept from night to night, and private as the rest is."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.viz.command import viz
 from bench.viz.publish import figures, site
+from bench.viz.publish.private import shortened
 from bench.warehouse.errors import MissingExtra
+from bench.warehouse.events import Event
+from click.testing import CliRunner
 
 from ...builders import Builder, case, metric, outcome, run, source, steps
 from ..browser import PROGRAM, Page
 from ..stores import HOSTILE
-from .sites import data, publish
+from .sites import data, on_disk, publish
 from .test_site_page import go
 
 SERVERS = ("/home/me/server-A", HOSTILE[0])
 
 
 @pytest.fixture(scope="module")
-def warehouse() -> Builder:
+def made() -> list[Event]:
     """Steps of two servers whose names are a path and hostile; one takes 10 % longer."""
-    made = Builder()
+    found: list[Event] = []
     for place, config in enumerate(SERVERS):
         run_id = f"server-{place}"
         sizes = [1 + 37 * k % 900 for k in range(400)]
-        made.add(run(run_id, config), source(run=run_id, lines=400, config=config))
-        made.add(
-            *steps(run_id, sizes, [(5 + 0.02 * size) * (1 + 0.1 * place) * (1 + 0.01 * (size % 3)) for size in sizes])
-        )
-    return made
+        times = [(5 + 0.02 * size) * (1 + 0.1 * place) * (1 + 0.01 * (size % 3)) for size in sizes]
+        found += [run(run_id, config), source(f"{run_id}.jsonl", run=run_id, lines=400, config=config)]
+        found += steps(run_id, sizes, times)
+    return found
+
+
+@pytest.fixture(scope="module")
+def warehouse(made: list[Event]) -> Builder:
+    """A warehouse of them."""
+    return Builder().add(*made)
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +53,28 @@ def test_runs_and_pairs_with_steps_have_their_charts(folder: Path) -> None:
     (found,) = data(folder, "figures")
     commands = {of: [command for *_, command in pictures] for of, pictures in found.items()}
 
+    of_one = ("bench viz runtime-vs-tokens --runs {0}", "bench viz step-breakdown --runs {0}")
     assert commands == {
-        "server-0": ["bench viz runtime-vs-tokens server-0", "bench viz step-breakdown server-0"],
-        "server-1": ["bench viz runtime-vs-tokens server-1", "bench viz step-breakdown server-1"],
+        "server-0": [command.format("server-0") for command in of_one],
+        "server-1": [command.format("server-1") for command in of_one],
         "server-0|server-1": [
-            "bench viz runtime-vs-tokens server-0 server-1", "bench viz why server-0 server-1 --case step",
+            "bench viz runtime-vs-tokens --runs server-0 server-1", "bench viz why server-0 server-1 --case step",
         ],
     }  # fmt: skip
     assert all((folder / file).read_bytes().startswith(b"<svg") for pictures in found.values() for file, *_ in pictures)
+
+
+def test_the_command_beside_a_chart_draws_it(folder: Path, made: list[Event], tmp_path: Path) -> None:
+    """Its title is the one that the page shows."""
+    store = on_disk(made, tmp_path / ".bench")
+    (found,) = data(folder, "figures")
+    pictures = [picture for pictures in found.values() for picture in pictures]
+
+    assert len(pictures) == 6
+    for _, title, _, command in pictures:
+        drawn = CliRunner().invoke(viz, [*shlex.split(command)[2:], "--store", str(store.root)])
+        assert drawn.exit_code == 0, drawn.output
+        assert title in shortened(" ".join(drawn.stdout.split())), command
 
 
 def test_a_chart_shows_no_path(folder: Path) -> None:

@@ -13,15 +13,17 @@ from bench.cli import cli
 from bench.query.comparison import render
 from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
-from bench.viz.publish import feeds, site, tiles
-from bench.viz.publish.contents import Incident
+from bench.viz.publish import feeds, private, site, tiles
 from bench.viz.publish.folder import SiteFolder
+from bench.viz.publish.incidents import Incident
 from bench.viz.publish.private import shortened
 from bench.warehouse.errors import BenchError
-from bench.warehouse.events import Instant
+from bench.warehouse.events import Environment, Instant
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ...builders import Builder, case, metric, outcome, run
+from ...builders import Builder, case, metric, outcome, run, timing
 from ...exhaustive import sampled
 from ..stores import HOSTILE
 from .sites import DAY_US, contents, data, nights, publish
@@ -159,6 +161,36 @@ def test_what_is_private_is_nowhere_in_it(tmp_path: Path) -> None:
     assert "run.sh" in texts and "API_KEY=…" in texts
 
 
+def test_a_change_on_a_machine_that_measures_no_more_has_an_end(tmp_path: Path) -> None:
+    """Nights after a new driver are a series of their own: the change is not told to last until today."""
+    warehouse = Builder().add(*(Environment(environment_id=each, gpus=["A"], driver=each) for each in ("550", "560")))
+    for night in range(40):
+        one = case("bert", f"night-{night:03}", suite="zoo", device="cuda")
+        begun = Instant(DAY_US * (night + 1))
+        warehouse.add(run(one.run_id, "nightly", started_at=begun, environment_id="550" if night < 30 else "560"))
+        warehouse.add(one, outcome(one), timing(one, 1_300_000 if night >= 20 else 1_000_000))
+    publish(warehouse, tmp_path)
+
+    (told,) = json.loads((tmp_path / "summary.json").read_text())["incidents"]
+    assert told["sentence"] == "since 1970-01-22, until 1970-01-31, the last run on that machine"
+
+
+def test_commands_and_queries_shorten_paths_too(tmp_path: Path) -> None:
+    """A config, a suite and a model may be named by a path: of an incident, and in the table of suites."""
+    warehouse = Builder()
+    for night in range(30):
+        run_id = f"night-{night:03}"
+        warehouse.add(run(run_id, "/home/SECRET/config", started_at=Instant(DAY_US * (night + 1))))
+        for backend in ("eager", "inductor"):
+            one = case("/home/SECRET/net.py", run_id, suite="/home/SECRET/suite", backend=backend)
+            warehouse.add(one, outcome(one), timing(one, 1_200_000 if night >= 20 else 1_000_000))
+    publish(warehouse, tmp_path)
+
+    texts = "\n".join(contents(tmp_path))
+    assert "SECRET" not in texts
+    assert "--configs …/config" in texts and "…/suite" in texts
+
+
 @pytest.mark.exhaustive
 def test_logs_are_published_where_asked_for(tmp_path: Path) -> None:
     """Their last lines, with paths and variables shortened as anywhere; without the option the tiles hold none."""
@@ -197,6 +229,14 @@ def test_texts_lose_what_tells_of_machines(text: str, shown: str) -> None:
     assert shortened(text) == shown
 
 
+@given(st.text(st.characters(exclude_characters="/\\@=")))
+def test_a_text_without_separators_stands_as_it_is(text: str) -> None:
+    """Most texts have neither a slash nor @ nor =, and are not looked at any further: no rule would shorten them."""
+    rules = private._VARIABLE, private._ADDRESS, private._URL, private._PATH
+
+    assert (shortened(text), [rule.search(text) for rule in rules]) == (text, [None] * len(rules))
+
+
 def test_a_pair_is_what_compare_prints(tmp_path: Path) -> None:
     """Cell by cell, with verdict, interval and reason."""
     warehouse = Builder().add(*nights())
@@ -206,7 +246,10 @@ def test_a_pair_is_what_compare_prints(tmp_path: Path) -> None:
     first = columns.index("metric")
     pair = next(pair for pair in data(tmp_path, "pair") if pair["said"] == render.verdict(found))
 
-    assert [[*row[1:7], pair["whys"][row[7]]] for row in pair["rows"]] == [line[first:] for line in cells]
+    _, *texts, whys = pair["columns"][:8]
+    assert [[*row] for row in zip(*texts, [pair["whys"][why] for why in whys], strict=True)] == [
+        line[first:] for line in cells
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -1,5 +1,6 @@
 """A published site in a real Chromium, opened as a file: pages, numbers, search, and nothing that a name could run."""
 
+import itertools
 import json
 import random
 import shlex
@@ -14,7 +15,7 @@ from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
 from bench.viz.publish import pairs, site
 from bench.viz.publish.private import shortened
-from bench.warehouse.console.numbers import amount, change_of, signed, times
+from bench.warehouse.console.numbers import amount, change_of, factor_of, signed
 from bench.warehouse.events import Instant, Reject
 
 from ...builders import Builder, case, metric, outcome, run, source, timing
@@ -149,12 +150,30 @@ def test_numbers_of_an_unjudged_pair_are_printed_as_by_compare(browser: Page, fo
     for place, value in enumerate(values()):
         row, unit, after = shown[f"value-{place}"], UNITS[place % len(UNITS)], value * (1 + 1 / 7)
         assert (row["base"], row["candidate"]) == (amount(value, unit), amount(after, unit)), value
-        assert row["change"] == times(value / after)
+        assert row["change"] == factor_of({"ratio": value / after, "unit": unit, "better": "lower"})
     assert "verdict" not in shown["value-0"]
     assert "were not judged" in browser.ask("document.querySelector('#view .lead').textContent")
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("column", ["base", "difference"])
+def test_values_are_sorted_by_size_whatever_their_units(browser: Page, folder: Path, column: str) -> None:
+    """999 µs stand before 1 ms; a click turns the order."""
+    browser.open(folder / "index.html")
+    go(browser, "#/compare/first/second")
+    head = f"[...document.querySelectorAll('#view th button')].find(button => button.textContent === '{column}')"
+    browser.ask(f"{head}.click()")
+    down = [row["model"] for row in table(browser)]
+    sizes = {f"value-{place}": value for place, value in enumerate(values())}
+    shown = [sizes[model] for model in down]
+    browser.ask(f"{head}.click()")
+    up = [row["model"] for row in table(browser)]
+
+    assert len(shown) == len(sizes)
+    assert all(second <= first * 1.001 for first, second in itertools.pairwise(shown))
+    assert sizes[up[0]] == min(shown) and sizes[up[-1]] == max(shown)
+
+
 def test_numbers_of_a_pair_are_those_of_their_queries(browser: Page, folder: Path, warehouse: Builder) -> None:
     """Of 20 random cells each hands over a question in SQL whose answer, printed, is the cell."""
     browser.open(folder / "index.html")

@@ -4,25 +4,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...query.change.changepoints import LEAST_RUNS, change_points
-from ...query.change.levels import ChangePoint
-from ...query.pasteable_sql import list_literal
-from ...warehouse.console.numbers import counted, percent, percent_change
-from ...warehouse.console.tables import shorten
-from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows, select
-from ..findings import MAY_END, is_newest, of_changes
-from ..marks.lines import Lines, Panel, Point
-from ..marks.overlays import Level
-from ..marks.run_axis import RunAxis, began, days_of
-from ..output.figure import Figure, compose
-from ..style.labels import CASE, common_values, distinguish, ordered, printable
-from ..style.units import choose_unit
+from ..query.change.changepoints import LEAST_RUNS, change_points
+from ..query.change.levels import ChangePoint
+from ..query.pasteable_sql import list_literal
+from ..warehouse.console.numbers import counted, percent, percent_change
+from ..warehouse.console.tables import shorten
+from ..warehouse.errors import NothingToShow, UnknownName
+from .chart import Chart
+from .data import Row, filter_sql, in_order, lookup_command, read_rows, select
+from .findings import MAY_END, is_newest, of_changes
+from .marks.lines import Lines, Panel, Point
+from .marks.overlays import Level
+from .marks.run_axis import RunAxis, began, days_of
+from .style.labels import CASE, common_values, distinguish, ordered, printable
+from .style.units import choose_unit
 
 if TYPE_CHECKING:
-    from ...warehouse.database import Warehouse
+    from ..warehouse.database import Warehouse
 
-NAME = "history"
 MOST_PANELS = 12
 LASTING = ("step", "drift")
 FoundChange = tuple[tuple[str, str], ChangePoint]  # with the case and the series of its line
@@ -30,16 +29,14 @@ NAME_COLUMNS = 40  # of a case in the title
 NAMED = 3  # changes that the subtitle names
 
 
-def draw(
+def chart_of_cases(
     warehouse: "Warehouse",
     where: Mapping[str, Sequence[str]],
     metrics: Sequence[str],
     *,
     last: int | None,
-    title: str | None,
-    size: tuple[float, float] | None,
-) -> Figure:
-    """Draw the history of single models, for `history --models`: unless metrics are given latency, or all where there is none.
+) -> Chart:
+    """The history of single models, for `history --models`: unless metrics are given latency, or all where there is none.
 
     Raises:
         UnknownName: `series` holds no such value, or these cases no such metric.
@@ -95,15 +92,11 @@ def draw(
         ],
         series=ordered(names, rows, {axis: where[axis] for axis in ("backend", "config")}),
         tips=(("run", None), ("began", None), ("commit", None), ("samples", ",d"), ("look it up", None)),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
     sentences = _describe_changes(changes, lines, axis, several=len(kept) > 1)
     drawn = [row for line in lines.values() for row in line]
-    return compose(
-        NAME,
-        title=title,
-        default_title=f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
+    return Chart(
+        title=f"History of {', '.join(dict.fromkeys(row['name'] for row in drawn))}",
         finding=_finding(_lasting(changes) or _newest(changes, lines), lines, axis),
         facts=[
             *common_values(drawn, ("config", "suite", "mode", "dtype", "device", "backend", "metric")),
