@@ -16,29 +16,18 @@ from ..warehouse.errors import NothingToShow, UnknownName
 if TYPE_CHECKING:
     from .output.figure import Figure
 
-# name -> short help. Each is a module of that name with a function `draw`; static, so that help imports none.
-CHARTS = {
-    "runtime-vs-tokens": "Model run time of each scheduler step over its tokens.",
-    "bisect": "What each commit changed, and the probability that it is the one that made it slower.",
-    "distribution": "The samples of a case on several sides, with their medians.",
-    "flame": "Call paths of two sides, coloured by how much slower or faster they became.",
-    "history": "Geometric mean, pass rate, compile time and memory over the last runs.",
-    "latency-vs-batch": "Model run time of steps of about the same number of tokens, over their requests.",
-    "compile-time": "How long each backend took to compile each case.",
-    "memory-lines": "Memory of each source line of a traced program: before it, kept, and transient.",
-    "memory-timeline": "Memory in use over time, by source and case.",
-    "movers": "What changed between two sides: the worst and the best, with intervals.",
-    "pareto": "Two metrics of serving benchmarks, and how surely each is on the Pareto frontier.",
-    "pass-rate": "How every case ended in each of the last runs.",
-    "query": "The rows of any query as points, lines, bars, or in a Vega-Lite spec of your own.",
-    "slo-curve": "Share of requests within the given limits, over the load.",
-    "speedups": "Every case against its baseline, with 95 % intervals.",
-    "step-breakdown": "Where the time of a scheduler step goes.",
-    "throughput": "Tokens per second of scheduler steps over their tokens, under the roofs of the cost model.",
-    "timeline": "Queue, cache use and tokens per second of a scheduler over time.",
-    "usage": "Time or memory of models over sequence length or batch size.",
-    "why": "The parts of a difference, from the base to the candidate.",
-}
+
+def _uses() -> dict[str, str]:
+    """The use of each chart by its name, as the docstring of its module has it after a colon; none is imported."""
+    found = {}
+    for path in sorted(Path(__file__).with_name("charts").glob("[a-z]*.py")):
+        with open(path, encoding="utf-8") as lines:
+            use = lines.readline().partition(": ")[2].strip().removesuffix('"""')
+        found[path.stem.replace("_", "-")] = use[:1].upper() + use[1:]
+    return found
+
+
+CHARTS = _uses()  # name of a command -> its use
 
 
 class Charts(click.Group):

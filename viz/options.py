@@ -227,7 +227,7 @@ def _deliver(
         for count in figure.provenance.counts:
             click.echo(sentence(count), err=True)
         for note in figure.notes:
-            click.echo(f"warning: {note}", err=True)
+            click.echo(f"note: {note}", err=True)
         if wanted:
             files.write(figure, wanted, renderer, ppi=ppi, font=font, look=look)
         else:

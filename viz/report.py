@@ -270,7 +270,9 @@ def _figures(
     warehouse: "Warehouse", report: "Report", document: "Document"
 ) -> Iterator[tuple[str, Sequence["Figure"]]]:
     """The charts of each section; one that has nothing to draw is left out."""
-    from .charts import case_history, history, movers, speedups
+    from .case_history import chart_of_cases
+    from .charts import history, movers, speedups
+    from .data import all_configs
     from .run_charts import DrawableRuns
 
     sides = report.sides
@@ -290,9 +292,8 @@ def _figures(
         warehouse, base, candidate, suites=report.suites, backends=report.backends, all_runs=report.all_runs,
     )  # fmt: skip
     if worst := _worst_cases(report.findings):
-        charts["regressions"] = [
-            functools.partial(case_history.draw, warehouse, *worst, last=None, title=None, size=None)
-        ]
+        of_worst = chart_of_cases(warehouse, *worst, last=None)
+        charts["regressions"] = [lambda: of_worst.figure("history", configs=all_configs(warehouse))]
     if sides:
         charts["changed"] = [lambda: moved(sides[0].name, sides[1].name)]
     elif before := report.before:

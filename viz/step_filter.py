@@ -8,7 +8,7 @@ import click
 from ..query.pasteable_sql import list_literal, number_literal
 from ..warehouse.console.declared import Option
 from ..warehouse.console.numbers import counted
-from ..warehouse.errors import NothingToShow, UnknownName
+from ..warehouse.errors import NothingToShow
 from .step_series import StepSeries
 from .style.labels import printable
 
@@ -67,23 +67,12 @@ def count_lines(warehouse: "Warehouse", steps: StepFilter) -> tuple[Counts, int,
 
     Returns:
         The counts; how many of all those filtered `max_model_run_ms` leaves out; and the most tokens of a step that is kept.
-
-    Raises:
-        UnknownName: The warehouse holds no such config.
-        NothingToShow: The warehouse holds none at all.
     """
     rows = warehouse.rows(
         "SELECT config, read, trimmed, rejected, heartbeats, filtered, kept, slow, most_tokens"
         f" FROM {steps.rows_of('runtime_vs_tokens_counts')}"
     )
     found = {config: numbers for config, *numbers in rows}
-    if missing := [config for config in steps.series.names if config not in found]:
-        names = [str(config) for (config,) in warehouse.rows("SELECT DISTINCT config FROM runs ORDER BY config")]
-        if not names:
-            raise NothingToShow("the store holds no runs. Load some with: bench ingest NAME:PATH")
-        for config in missing:
-            if config not in names:
-                raise UnknownName("config", printable(config), names, cure="List them with: bench list configs")
     counts, all_slow, end = {}, 0, 0
     any_idle = any(numbers[3] for numbers in found.values())
     for config in steps.series.names:
@@ -117,9 +106,9 @@ def left_out(steps: StepFilter, counts: Counts, slow: int) -> list[str]:
 def nothing_left(steps: StepFilter, counts: Counts) -> NothingToShow:
     """The error that says why no step is left, and what to change."""
     total = {key: sum(c[key] for c in counts.values()) for key in ("read", "trimmed", "rejected", "filtered", "kept")}
-    configs = ", ".join(repr(printable(config)) for config in steps.series.names) or "the store"
+    configs = ", ".join(repr(printable(config)) for config in steps.series.names)
     if not total["read"]:
-        return NothingToShow(f"no scheduler steps in {configs}. Load some with: bench ingest NAME:PATH")
+        return steps.series.nothing()
     lines = f"nothing to draw of {counted(total['read'], 'line')} in {configs}:"
     if total["trimmed"] == total["read"]:
         return NothingToShow(f"{lines} all lie within the first or last {steps.trim} of their file. Try --trim 0")

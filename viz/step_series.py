@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ..query.pasteable_sql import list_literal, text_literal
+from ..query.resolve import check_values
 from ..query.step_runs import StepRuns, choose_step_runs
 from ..warehouse.console.declared import Option
 from ..warehouse.console.numbers import counted
+from ..warehouse.errors import NothingToShow
 from .style.labels import distinguish, printable
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class StepSeries:
     def rows_of(self, macro: str, arguments: str = "") -> str:
         """The FROM clause: the rows of a macro for each series."""
         more = f", {arguments}" if arguments else ""
-        if not self.split:
+        if not self.split or not self.runs_of:
             return f"{macro}(runs := {list_literal(self.runs)}{more})"
         parts = (
             f"SELECT * REPLACE ({text_literal(name)} AS config) FROM {macro}(runs := {list_literal(runs)}{more})"
@@ -80,6 +82,11 @@ class StepSeries:
             "runs": list(self.runs),
             "split_by": "run" if self.split else None,
         }
+
+    def nothing(self) -> NothingToShow:
+        """The error that none of them has any step."""
+        configs = ", ".join(repr(printable(config)) for config in self.chosen.of_config) or "the store"
+        return NothingToShow(f"no scheduler steps in {configs}. Load some with: bench ingest NAME:PATH")
 
     def facts(self) -> list[str]:
         """The subtitle's words on runs: that only the newest is drawn, or how many together."""
@@ -113,9 +120,10 @@ def choose_series(
     `each_run`: each run is a series of its own, whatever is asked for.
 
     Raises:
-        UnknownName: No run answers to a name.
+        UnknownName: No run answers to a name, or the warehouse holds no such config.
         NothingToShow: A run that is named has no steps.
     """
+    check_values(warehouse, "(FROM runs)", "config", configs)
     chosen = choose_step_runs(warehouse, configs, runs, all_runs=all_runs or split_by is not None)
     recorded = warehouse.rows(
         "SELECT config, run_id, coalesce(time_span, 'model'), bool_or(is_sampled), sum(counters)"

@@ -15,8 +15,9 @@ import click
 from ..warehouse.console.numbers import counted
 from ..warehouse.console.tables import shorten
 from ..warehouse.errors import BenchError
+from .chart import Chart
 from .data import SAFE_INTEGER
-from .output.figure import SIZE, Figure, compose
+from .output.figure import SIZE
 from .query_rows import QueryRows
 from .style.labels import printable
 
@@ -74,15 +75,8 @@ def checked(spec: Any) -> dict[str, Any]:
     return spec
 
 
-def figure(
-    warehouse: "Warehouse",
-    answer: QueryRows,
-    spec: Mapping[str, Any],
-    *,
-    title: str | None,
-    size: tuple[float, float] | None,
-) -> Figure:
-    """The figure of a spec. The spec is as `checked` lets it pass; a title counts more than its own, a size less.
+def chart_of(warehouse: "Warehouse", answer: QueryRows, spec: Mapping[str, Any]) -> Chart:
+    """The chart of a spec, which is as `checked` lets it pass; a title that is asked for counts more than its own, a size less.
 
     Raises:
         BenchError: The spec is none, would fetch something, or there are too many rows.
@@ -97,16 +91,14 @@ def figure(
     cursor = warehouse.connection.execute("FROM asked")
     values = [[json_value(value) for value in row] for row in cursor.fetchall()]
     rows = [dict(zip(answer.types, row, strict=True)) for row in values]
-    default_title = spec.get("title")
-    default_title = default_title.get("text") if isinstance(default_title, dict) else default_title
-    title = " ".join(map(str, default_title)) if isinstance(default_title, list) else default_title
+    title = spec.get("title")
+    title = title.get("text") if isinstance(title, dict) else title
+    title = " ".join(map(str, title)) if isinstance(title, list) else title
     missing = list(_unknown(spec, set(answer.types)))
-    return compose(
-        "query",
-        title=title,
-        default_title=title if isinstance(title, str) and title else "Rows of a query",
+    return Chart(
+        title=title if isinstance(title, str) and title else "Rows of a query",
         facts=["the only row" if count == 1 else f"all {counted(count, 'row')} of the query"],
-        form=_Own(spec, {name: [row[name] for row in rows] for name in answer.types}, size),
+        form=_Own(spec, {name: [row[name] for row in rows] for name in answer.types}),
         sql=answer.query,
         rows=rows,
         parameters={"query": answer.query, "spec": spec},
@@ -121,7 +113,7 @@ class _Own:
 
     own: Mapping[str, Any]
     fields: dict[str, list[Any]]
-    wanted_size: tuple[float, float] | None
+    wanted_size: tuple[float, float] | None = None
     least = 0.0  # no minimum height
 
     @property

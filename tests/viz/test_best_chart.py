@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import bench
+import click
 import pytest
 from bench.cli import cli
+from bench.viz.best_chart import FITTING
+from bench.viz.command import viz
 from click.testing import CliRunner, Result
 
 pytest.importorskip("altair")
@@ -34,6 +37,21 @@ def test_a_run_of_cases_is_drawn_as_bars(tmp_path: Path) -> None:
     assert "value [µs]" in found.stdout or "value [ms]" in found.stdout
 
 
+def test_cases_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """By the axes in which they differ, and no others."""
+    with bench.run("main", store=tmp_path) as own:
+        for backend in ("a", "b"):
+            for batch in (1, 8):
+                own.case(
+                    "net", backend=backend, dtype="float32", batch_size=batch, parameters={"variant": 'a "b"'}
+                ).timing(1_000_000 * batch)
+    found = drawn(tmp_path)
+
+    assert found.exit_code == 0, found.output
+    assert all(f"net {backend} batch {batch} " in found.stdout for backend in ("a", "b") for batch in (1, 8))
+    assert "float32" not in found.stdout and "variant" not in found.stdout
+
+
 def test_many_runs_are_drawn_as_their_history_of_what_changed(tmp_path: Path) -> None:
     """Not only as `passing 100 %`."""
     record(tmp_path, *[1.0] * 6, *[1.3] * 6)
@@ -61,3 +79,13 @@ def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
         pass
 
     assert "bench ingest PATH" in str(drawn(tmp_path).exception)
+
+
+@pytest.mark.parametrize("words", [words for _, words in FITTING], ids=lambda words: words[0])
+def test_every_chart_that_may_be_drawn_takes_its_options(words: tuple[str, ...]) -> None:
+    """A chart whose option got another name would end in a usage error, in stores of one kind only."""
+    with click.Context(viz) as context:
+        command = viz.get_command(context, words[0])
+        assert command is not None
+        with command.make_context(words[0], [*words[1:]], parent=context) as given:
+            assert given.params

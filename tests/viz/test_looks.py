@@ -55,6 +55,16 @@ def test_colours_stay_apart_without_red_or_green_cones(deficiency: str) -> None:
     assert min(ciede2000(one, other) for one, other in itertools.combinations(seen, 2)) >= 12
 
 
+@pytest.mark.parametrize("deficiency", CONES)
+def test_parts_of_a_difference_stay_apart_without_red_or_green_cones(deficiency: str) -> None:
+    """More, less, what nothing explains, and the whole."""
+    colours = (palette.MORE, palette.LESS, palette.UNEXPLAINED, palette.WHOLE)
+    seen = [lab(CONES[deficiency] @ linear(colour)) for colour in colours]
+
+    assert min(ciede2000(one, other) for one, other in itertools.combinations(seen, 2)) >= 12
+    assert min(contrast(colour, paper) for colour in colours for paper in ("#ffffff", "#0d1117")) >= 2
+
+
 def test_colours_differ_in_grey_too() -> None:
     """Printed without colour, neighbours differ by 10 or more in lightness, any two of the first six by 5."""
     grey = [float(lab(linear(colour))[0]) for colour in palette.COLOURS]

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from bench.viz.chart import Chart
 from bench.viz.marks.bars import Bar, Bars
 from bench.viz.marks.frontier import Frontier
 from bench.viz.marks.legend import Legend
 from bench.viz.marks.lines import Lines, Panel, Point
 from bench.viz.marks.shaded_cells import ShadedCell, picture
-from bench.viz.output.figure import Figure, compose
+from bench.viz.output.figure import Figure
 from bench.viz.style import theme
 from bench.viz.style.labels import ems
 from bench.viz.style.plot_area import row_labels
-from bench.viz.style.units import DisplayUnit
+from bench.viz.style.units import DisplayUnit, extent
 from bench.warehouse.errors import NothingToShow
 
 COLUMN = (3.3, 2.2)  # of a paper
@@ -122,16 +123,14 @@ def test_an_axis_without_room_for_its_labels_keeps_every_second() -> None:
 
 def figure(names: Sequence[str]) -> Figure:
     """The chart of such lines, in a narrow image."""
-    form = lines(names, wanted_size=(4.4, 3.0))
-    return compose(
-        "x", title=None, default_title="T", facts=["a fact"], form=form, sql="", rows=[{"x": 1}], parameters={}
-    )
+    one = Chart(title="T", facts=["a fact"], form=lines(names), sql="", rows=[{"x": 1}], parameters={})
+    return one.figure("x", size=(4.4, 3.0))
 
 
 def test_no_rows_are_nothing_to_show() -> None:
     """A chart that does not ask whether there are any ends like all others, in an empty store."""
     with pytest.raises(NothingToShow, match="nothing to draw"):
-        compose("x", title=None, default_title="T", facts=[], form=lines([]), sql="", rows=[], parameters={})
+        Chart(title="T", form=lines([]), sql="", rows=[], parameters={}).figure("x")
 
 
 def test_a_subtitle_says_what_the_labels_leave_out() -> None:
@@ -218,12 +217,10 @@ def panels(count: int, size: tuple[float, float], **options: Any) -> dict[str, A
     """The chart of so many panels in that size."""
     points = [Point(panel=place, series=name, x=x, y=x) for place in range(count) for name in "ab" for x in (1.0, 2.0)]
     each = [Panel(y_title="most", title=f"panel {place}", unit=DisplayUnit("%")) for place in range(count)]
-    form = Lines(points=points, panels=each, x_title="x", wanted_size=size)
+    form = Lines(points=points, panels=each, x_title="x")
     facts = ["a fact of some length"] * 9
-    made = compose(
-        "x", title=None, default_title="T", facts=facts, form=form, sql="", rows=[{"x": 1}], parameters={}, **options
-    )
-    return made.still("f")
+    made = Chart(title="T", facts=facts, form=form, sql="", rows=[{"x": 1}], parameters={}, **options)
+    return made.figure("x", size=size).still("f")
 
 
 @pytest.mark.parametrize(("count", "columns"), [(2, 2), (3, 2), (4, 2)])
@@ -331,3 +328,11 @@ def test_a_picture_of_cells_has_a_pixel_for_each() -> None:
     assert drawn.size == (3, 2)
     pixels = {(x, y): drawn.getpixel((x, y)) for x in range(3) for y in range(2)}
     assert {at: ink for at, ink in pixels.items() if ink[3]} == {(0, 1): (255, 0, 0, round(255 * 0.35)), (2, 0): over}
+
+
+def test_where_nothing_differs_the_axis_is_that_of_the_intervals() -> None:
+    """All values are 0: there is nothing that long intervals would hide."""
+    low, high = extent([0.0, 0.0], [-300.0, 500.0, math.inf], zero=True)
+
+    assert -500 <= low < -300 and 500 < high < 1100
+    assert extent([0.0], [], zero=True) == (0.0, 1.0)

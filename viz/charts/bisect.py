@@ -1,4 +1,4 @@
-"""Bisect: what every measured commit changed, and the probability that each made the change."""
+"""Bisect: what each commit changed, and the probability that it is the one that made it slower."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,11 +9,10 @@ from ...query.pasteable_sql import text_literal
 from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import counted, percent_change, probability
 from ...warehouse.errors import NothingToShow
+from ..chart import Chart, chart
 from ..data import Row, read_rows, select
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import Level
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.units import DisplayUnit
 
 if TYPE_CHECKING:
@@ -24,15 +23,14 @@ PERCENT = DisplayUnit("%", 0.01)
 DIGITS = 9  # of a commit
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
     search: Annotated[
         str | None, Option("Search to draw, by the beginning of its name.  [default: the newest]")
     ] = None,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """The change at every measured commit, in the order of commits, and the probability that each commit made the change.
 
     Changes are medians of runs in relation to the level before the change; the thick lines are the levels.
@@ -63,10 +61,10 @@ def draw(
         points = [_point(row, 0, "change", row["change"]) for row in measured] + [_moved(point) for point in points]
     form = Lines(
         points=points, panels=panels, x_title="commit, in order", levels=_levels(result, rows) if measured else (),
-        tips=(("commit", None), ("runs", None), ("status", None)), wanted_size=size, dashed=False, columns=1,
+        tips=(("commit", None), ("runs", None), ("status", None)), dashed=False, columns=1,
     )  # fmt: skip
-    return compose(
-        "bisect", title=title, default_title=f"The commit that changed {what}", form=form,
+    return Chart(
+        title=f"The commit that changed {what}", form=form,
         finding=f"{what}: {_answer(result)}" if result["status"] == "found" else None, facts=_facts(question, result, rows),
         sql=sql, rows=rows, parameters={"search": question.search},
         counts=[{"search": question.search, **{key: result[key] for key in ("commits", "revisions", "runs")}}],

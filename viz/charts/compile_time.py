@@ -9,11 +9,10 @@ from ...query.tables import newest_runs
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.errors import NothingToShow
-from ..data import USUAL, Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
+from ..chart import Chart, chart
+from ..data import USUAL, Row, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
 from ..findings import largest
 from ..marks.bars import Bar, Bars
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import choose_unit
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 TITLE = "Compile time"
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -33,9 +33,7 @@ def draw(
     models: Models = (),
     top: Annotated[int | None, Option(f"The N slowest cases.  [default: {USUAL}]", type=click.IntRange(1))] = None,
     all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Compile time of each case and backend: bars from 0, the slowest first.
 
     Of each config the newest run is drawn. A case that failed stands below with its status.
@@ -69,7 +67,6 @@ def draw(
         bars=bars, title=unit.title("compile time"), unit=unit, ratio=False,
         tips=(("reason", None), ("look it up", None)),
         series=ordered(series, rows, {"backend": backends, "config": configs or runs}),
-        all_configs=all_configs(warehouse), wanted_size=size,
     )  # fmt: skip
     failed = sum(row["compile_ns"] is None for row in rows)
     drawn = (
@@ -77,10 +74,8 @@ def draw(
         if len(rows) == total
         else f"{len(rows):,} of {counted(total, 'result')}, the {counted(highest or 0, 'slowest case')}"
     )
-    return compose(
-        "compile-time",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=largest(((_whose(bar), bar.value) for bar in bars), "ns", "compile time"),
         facts=[
             *common_values(rows, ("config", "suite", "mode", "dtype", "device", "backend")),
@@ -96,7 +91,7 @@ def draw(
         },
         counts=[
             {"backend": backend, "drawn": len(own), "without": own.count(None)}
-            for backend in sorted({row["backend"] for row in rows})
+            for backend in sorted({row["backend"] for row in rows}, key=lambda name: name or "")
             for own in [[row["compile_ns"] for row in rows if row["backend"] == backend]]
         ],
         total=total,

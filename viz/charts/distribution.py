@@ -1,4 +1,4 @@
-"""Distribution: the samples of a case on several sides, as a cumulative share, one by one, and summed up in a median."""
+"""Distribution: the samples of a case on several sides, with their medians."""
 
 import shlex
 from collections.abc import Sequence
@@ -10,11 +10,10 @@ from ...warehouse.console.declared import Backends, Models, Option, Suites
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import BenchError, NothingToShow
-from ..data import Row, all_configs, filter_sql, in_order, read_rows
+from ..chart import Chart, chart
+from ..data import Row, filter_sql, in_order, read_rows
 from ..findings import compared
 from ..marks.ecdf import Ecdf, EcdfPoint, Summary
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish
 from ..style.units import choose_unit
 
@@ -29,6 +28,7 @@ WHERE metric = ? AND work_hash IS NOT DISTINCT FROM ? AND list_contains(?::VARCH
 TOLD = 3  # medians that the subtitle has room for
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     sides: Sequence[str],
@@ -37,9 +37,7 @@ def draw(
     suites: Suites = (),
     backends: Backends = (),
     models: Models = (),
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """The samples of one case on each side: how many lie at or below a value, each by itself, and the median.
 
     A side is a run: the beginning of an id, a config, a commit, latest or latest~1. The bar below is the 95 % interval
@@ -96,16 +94,12 @@ def draw(
         ],
         title=unit.title(metric),
         unit=unit,
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
     total = sum(row["n"] for row in first.values())
     ((others, config),) = warehouse.rows(_OTHERS, [metric, works[0][0], list(runs.values()), list(runs)])
     left = len(works) - 1
-    return compose(
-        "distribution",
-        title=title,
-        default_title=f"Samples of {rows[0]['name']}",
+    return Chart(
+        title=f"Samples of {rows[0]['name']}",
         finding=_finding(warehouse, [*reversed(first.values())], metric),
         facts=[
             *common_values(rows, ("suite", "mode", "dtype", "device", "backend")),

@@ -1,4 +1,4 @@
-"""Flame: the call paths of two sides, as wide as in the candidate, in the colour of the difference to the base."""
+"""Flame: call paths of two sides, coloured by how much slower or faster they became."""
 
 import math
 from collections.abc import Iterator
@@ -10,10 +10,9 @@ from ...query.why.parts import readable
 from ...query.why.paths import CallPaths, PathNode, call_paths
 from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import amount, counted, signed
+from ..chart import Chart, chart
 from ..data import Row, read_rows
 from ..marks.flames import Flames, Frame
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.units import choose_unit
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ MOST, DEEPEST = 1_000, 60  # frames, and those below each other
 COLUMNS = ("name", "depth", "start", "base", "candidate", "own_base", "own_candidate")
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     base: str,
@@ -34,9 +34,7 @@ def draw(
         bool, Option("Scale the base to the candidate's total, as for profiles of different lengths.")
     ] = False,
     all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """The call paths of two sides: as wide as in the candidate, red where they take more than in the base, blue where less.
 
     Sides are folded stacks (py-spy, perf), traces, or what bench recorded. On a page a click zooms in, on the root out again.
@@ -66,12 +64,10 @@ def draw(
         *_gone(root, scale, found.unit),
         f"{counted(len(rows), 'frame')} of {everything:,}" if len(rows) < everything else counted(everything, "frame"),
     ]
-    return compose(
-        "flame",
-        title=title,
-        default_title=_heading(root, scale, sides[0].name, sides[1].name, found),
+    return Chart(
+        title=_heading(root, scale, sides[0].name, sides[1].name, found),
         facts=facts,
-        form=Flames(frames=frames, unit=display, title=display.title(f"{found.what} in the candidate"), wanted_size=size),
+        form=Flames(frames=frames, unit=display, title=display.title(f"{found.what} in the candidate")),
         sql=sql,
         rows=rows,
         parameters={
@@ -156,4 +152,5 @@ def _gone(root: PathNode, scale: float, unit: str | None) -> Iterator[str]:
         else:
             waiting += node.callees.values()
     if gone:
-        yield f"not drawn: {counted(len(gone), 'path')} only in the base, {amount(math.fsum(gone), unit)}"
+        taken = amount(math.fsum(gone), unit)
+        yield f"not drawn: {counted(len(gone), 'path')} only in the base, {taken}{' samples' if unit == 'count' else ''}"

@@ -1,4 +1,4 @@
-"""History: geometric mean, pass rate, compile time and memory over the last runs; or the numbers of single cases."""
+"""History: geometric mean, pass rate, compile time and memory over the last runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,15 +9,14 @@ import click
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, filter_sql, in_order, read_rows, select
+from ..case_history import chart_of_cases
+from ..chart import Chart, chart
+from ..data import Row, filter_sql, in_order, read_rows, select
 from ..findings import moved
 from ..marks.lines import Lines, Panel, Point
 from ..marks.run_axis import RunAxis, began, days_of
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish, ordered
 from ..style.units import DisplayUnit
-from . import case_history
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -53,6 +52,7 @@ def _changed(warehouse: "Warehouse", where: Mapping[str, Sequence[str]]) -> list
     return list(dict.fromkeys(names))[:MOST_CASES]
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -77,9 +77,7 @@ def draw(
     slowdowns_as_one: Annotated[
         bool, Option("Let slowdowns count as 1 in the geometric mean, as PyTorch's dashboard does.")
     ] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Geometric mean, pass rate, compile time and memory over the last runs, a panel for each suite.
 
     Numbers that never changed are named rather than drawn, unless --metrics asks for them.
@@ -98,7 +96,7 @@ def draw(
     where = {"run_id": runs, "config": configs, "suite": suites, "backend": backends}
     if models:
         cases = {**where, "name": models}
-        return case_history.draw(warehouse, cases, metrics, last=last, title=title, size=size)
+        return chart_of_cases(warehouse, cases, metrics, last=last)
     unknown = [metric for metric in metrics if metric not in METRICS]
     if unknown:
         raise UnknownName("metric", unknown[0], METRICS, cure="Metrics of single cases need --models")
@@ -115,7 +113,7 @@ def draw(
     rows = read_rows(warehouse, sql)
     axis = RunAxis.of(rows)
     if not metrics and not any(row["speedup"] for row in rows) and (names := _changed(warehouse, where)):
-        return case_history.draw(warehouse, {**where, "name": names}, (), last=last, title=title, size=size)
+        return chart_of_cases(warehouse, {**where, "name": names}, (), last=last)
     points, panels, flat = _points(rows, axis, metrics or tuple(METRICS), all_drawn=bool(metrics))
     if not points:
         raise NothingToShow("no run judged any case. Measure some with: bench measure models")
@@ -129,13 +127,9 @@ def draw(
         sparklines=True,
         series=ordered(distinguish(rows, SERIES), rows, {"backend": backends, "config": configs}),
         tips=(("run", None), ("began", None), ("commit", None), ("passing", None)),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
-    return compose(
-        "history",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=_finding(points, panels, axis),
         facts=[
             *common_values(rows, ("config", *PANEL)),

@@ -1,4 +1,4 @@
-"""Latency against batch size: how long steps of about so many tokens take, by how many requests share them."""
+"""Latency against batch size: model run time of steps of about the same number of tokens, over their requests."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -10,11 +10,10 @@ from ...warehouse.console.declared import Option, Runs
 from ...warehouse.console.numbers import counted, exact_percent
 from ...warehouse.errors import NothingToShow
 from .. import step_filter
-from ..data import all_configs, in_order, read_rows, select
+from ..chart import Chart, chart
+from ..data import in_order, read_rows, select
 from ..findings import grown
 from ..marks.lines import Lines, Panel, Point
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
 from ..step_finding import of_two_series
 from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
@@ -30,6 +29,7 @@ TOLERANCE = 0.15
 LEAST = 3  # steps a median is taken over
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -52,9 +52,7 @@ def draw(
         float,
         Option("How far from a target the tokens of a step may be.", type=click.FloatRange(0, 1), metavar="SHARE"),
     ] = TOLERANCE,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Model run time of steps of about the same number of tokens, over the requests in them.
 
     Median and middle 90 % of groups of 3 steps or more. One config has a line for each number of tokens; several
@@ -110,15 +108,11 @@ def draw(
         x_zero=True,
         columns=2,
         tips=(("steps", ",d"), ("their mean tokens", ",.0f")),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
     for config, count in counts.items():
         count["drawn"] = sum(row["n"] for row in rows if row["config"] == config)
-    return compose(
-        "latency-vs-batch",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=of_two_series(warehouse, steps) if several else _finding(form.points),
         facts=[
             *common_values(rows, ("config",)),

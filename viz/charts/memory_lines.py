@@ -1,4 +1,4 @@
-"""Memory by source line: what each line of a traced program held, took and gave back."""
+"""Memory lines: memory of each source line of a traced program: before it, kept, and transient."""
 
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -12,11 +12,10 @@ from ...warehouse.console.declared import Configs, Models, Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.console.tables import shorten
 from ...warehouse.errors import NothingToShow
+from ..chart import Chart, chart
 from ..data import Row, filter_sql, read_rows, select
 from ..findings import largest
 from ..marks.stacked_bars import Stack, Stacks
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import common_values, printable
 from ..style.plot_area import line_labels
 from ..style.units import DisplayUnit, choose_unit, format_number
@@ -32,6 +31,7 @@ MOVED_BYTES = "greatest(abs(coalesce(growth_bytes, 0)), coalesce(transient_bytes
 ONE = ("run_id", "case_id", "source", "device_index")  # what one trace is told from another by
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -41,9 +41,7 @@ def draw(
     sources: Annotated[Sequence[str], Option("Only this kind of memory: rss, cuda_allocated …")] = (),
     top: Annotated[int, Option("The N lines that moved memory most.", type=click.IntRange(1))] = TOP,
     all_lines: Annotated[bool, Option("All lines.", "--all")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Memory of each source line of a program traced by bench measure memory: before it, kept, freed, and transient.
 
     Kept and freed count all times the line ran, without what it called. Lines stand in the order of the source, with
@@ -97,13 +95,10 @@ def draw(
         labelling=line_labels,
         tips=(("times run", ",d"), ("before", None), ("at most", None), ("after", None), ("transient", None),
               ("grew in all", None), ("in", None)),
-        wanted_size=size,
     )  # fmt: skip
     bounds = [row["error_bound_bytes"] for row in rows if row["error_bound_bytes"] is not None]
-    return compose(
-        "memory-lines",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=largest(((f"line {row['line']}", row["growth_bytes"]) for row in rows), "bytes", "grew by"),
         facts=[
             *([shorten(printable(str(program)), 40)] if program else []),

@@ -1,4 +1,4 @@
-"""Memory timeline: memory in use over time."""
+"""Memory timeline: memory in use over time, by source and case."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -10,11 +10,10 @@ from ...query.tables import newest_runs
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs
 from ...warehouse.console.numbers import amount, counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, filter_sql, in_order, read_rows
+from ..chart import Chart, chart
+from ..data import Row, filter_sql, in_order, read_rows
 from ..findings import largest
 from ..marks.lines import Lines, Panel, Point
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish
 from ..style.units import choose_unit, interval_of
 
@@ -35,6 +34,7 @@ SOURCES = {  # what a source measures; each has a plot of its own, since they me
 READINGS = "(SELECT memory_samples.*, config FROM memory_samples JOIN (SELECT run_id, config FROM run_summaries) USING (run_id))"
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -45,9 +45,7 @@ def draw(
     sources: Annotated[Sequence[str], Option("Only these: rss, cuda_allocated, nvml …")] = (),
     top: Annotated[int, Option("The N cases of each source that held most.", type=click.IntRange(1))] = TOP,
     all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Memory in use over time: a line for each source and case, from the first reading of its run on.
 
     Of each config the newest run is drawn, and of each source the cases that held most. If only peaks were recorded,
@@ -125,13 +123,9 @@ ORDER BY {in_order("config", configs)}, timed.run_id, timed.source, {in_order("n
         stepped=True,
         marked=statistic == "peak" or len(rows) <= 60,
         tips=(("case", None), (f"{statistic}s", ",d")),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
-    return compose(
-        "memory-timeline",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=_finding(rows, statistic),
         facts=[
             *common_values(rows, ("config", "name", "backend", "source")),

@@ -1,4 +1,4 @@
-"""Movers: what changed between two sides, the worst and the best, with intervals."""
+"""Movers: what changed between two sides: the worst and the best, with intervals."""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +9,11 @@ import click
 from ...query.comparison.sides import Side, find_sides
 from ...query.pasteable_sql import list_literal, text_literal
 from ...warehouse.console.declared import Backends, Models, Option, Suites
-from ...warehouse.console.numbers import amount, change_of, counted, ratio
+from ...warehouse.console.numbers import amount, change_of, counted
 from ...warehouse.errors import NothingToShow, UnknownName
-from ..data import Row, all_configs, ends_of, filter_sql, read_rows, select
+from ..chart import Chart, chart
+from ..data import Row, ends_of, filter_sql, read_rows, select
 from ..marks.bars import Bar, Bars
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import DisplayUnit, choose_unit
 
@@ -28,6 +27,7 @@ SURE = ("SLOWER", "WORSE", "FASTER", "BETTER")
 APART = ("BROKEN", "FIXED")
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     base: str,
@@ -46,9 +46,7 @@ def draw(
         Option("Smallest change that counts.  [default: the project's for metric and case]", type=click.FloatRange(0)),
     ] = None,
     all_cases: Annotated[bool, Option("Draw the cases that are UNSURE or SAME, too.", "--all")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """What changed between two sides: the cases that lost and gained most, with 95 % intervals.
 
     A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1, as for `bench
@@ -116,14 +114,10 @@ def draw(
         ratio=by == "ratio",
         series=ordered([bar.series for bar in bars], rows, {"backend": backends}),
         tips=(("base", None), ("candidate", None), ("verdict", None), ("why", None)),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
     names = [side.name for side in sides]
-    return compose(
-        "movers",
-        title=title,
-        default_title=f"What changed from {names[0]} to {names[1]}",
+    return Chart(
+        title=f"What changed from {names[0]} to {names[1]}",
         finding=_finding(metric, rows, totals, cases_told),
         facts=_facts(rows, bars, totals, moved if only_moved else None, form.cut, sides),
         form=form,
@@ -141,17 +135,17 @@ def draw(
 
 
 def _finding(metric: str, rows: Sequence[Row], totals: dict[str, int], cases: Sequence[str]) -> str | None:
-    """The verdicts beyond doubt, and the largest change: `latency: 3 slower, most mlp: 1.30x slower (95 % 1.27–1.33)`."""
+    """The verdicts beyond doubt, and the largest change: `latency: 3 slower; largest mlp: 1.30x slower (95 % 1.27–1.33)`."""
     sure = [(row, case) for row, case in zip(rows, cases, strict=True) if row["verdict"] in SURE and row["ratio"]]
     if not sure:
         return None
     counts = ", ".join(f"{totals[name]:,} {name.lower()}" for name in (*SURE, *APART) if totals.get(name))
     row, case = max(sure, key=lambda one: abs(math.log(one[0]["ratio"])))
-    return f"{metric}: {counts}, most {case}: {change_of(row)}"
+    return f"{metric}: {counts}; largest {case}: {change_of(row)}"
 
 
 def _bar(row: Row, case: str, by: str) -> Bar:
-    change = ratio(row["ratio"], row["low"], row["high"]) or ""
+    change = change_of(row) or ""
     if by == "difference" and row["difference"] is not None:
         sign = "+" if row["difference"] > 0 else "-" if row["difference"] < 0 else ""
         change = f"{sign}{amount(abs(row['difference']), row['unit'])} · {change}".removesuffix(" · ")

@@ -1,4 +1,4 @@
-"""Pareto: two metrics of serving benchmarks against each other, and how surely each point is on the frontier."""
+"""Pareto: two metrics of serving benchmarks, and how surely each is on the Pareto frontier."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,11 +9,10 @@ from ...warehouse.console.declared import Configs, Option, Runs
 from ...warehouse.console.numbers import counted, probability
 from ...warehouse.errors import NothingToShow, UnknownName
 from .. import slo
-from ..data import Row, all_configs, in_order, read_rows, select
+from ..chart import Chart, chart
+from ..data import Row, in_order, read_rows, select
 from ..marks.frontier import Frontier
 from ..marks.lines import Panel, Point
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..slo import E2e, Tpot, Ttft
 from ..style.labels import common_values, distinguish
 from ..style.units import DisplayUnit
@@ -31,6 +30,7 @@ SURE = 0.05  # a point of less membership is not labelled
 NAMED = 4  # configs that the title has room for
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -43,9 +43,7 @@ def draw(
     ttft: Ttft = None,
     tpot: Tpot = None,
     e2e: E2e = None,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Two metrics of serving benchmarks against each other: tokens a second of a user against those of a GPU, or any.
 
     Bars are 95 % intervals, by blocks of time or by runs. The percentage at a point says how surely it is on the
@@ -103,14 +101,10 @@ def draw(
         x_title=units[0].title(_title(x)),
         x_zero=True,
         tips=(("case", None), ("on the frontier [%]", None)),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )  # fmt: skip
-    return compose(
-        "pareto",
-        title=title,
-        default_title=TITLE,
-        finding=_finding(rows),
+    return Chart(
+        title=TITLE,
+        finding=_finding(rows) or _ends(rows, x, y),
         facts=[
             *common_values(rows, ("config", "name")),
             f"{counted(len(rows), 'case')} of {counted(len({row['config'] for row in rows}), 'config')}",
@@ -136,6 +130,16 @@ def _finding(rows: Sequence[Row]) -> str | None:
         return None
     said = ", ".join(f"{config} {sure[config]} of {n}" for config, n in total.items())
     return f"cases surely on the frontier: {said}"
+
+
+def _ends(rows: Sequence[Row], x: str, y: str) -> str | None:
+    """The ends of the frontier of one config: `A: 273 tokens/s/GPU at 29.8 tokens/s/user, 61.1 at 89.5`."""
+    front = sorted((row["x_value"], row["y_value"]) for row in rows if row["is_on"])
+    units = [_title(metric).partition(": ")[2] for metric in (x, y)]
+    if len({row["config"] for row in rows}) > 1 or len(front) < 2 or not all(units):
+        return None
+    (first_x, first_y), (last_x, last_y) = front[0], front[-1]
+    return f"{rows[0]['config']}: {first_y:.3g} {units[1]} at {first_x:.3g} {units[0]}, {last_y:.3g} at {last_x:.3g}"
 
 
 def _per_gpu(warehouse: "Warehouse", metrics: str, metric: str) -> str:

@@ -8,11 +8,10 @@ import click
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import counted, share_of
 from ...warehouse.errors import NothingToShow
+from ..chart import Chart, chart
 from ..data import Row, filter_sql, in_order, lookup_command, read_rows
 from ..marks.heatmap import HeatCell, HeatMap, State
 from ..marks.run_axis import RunAxis, began, days_of
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ ENDINGS = {  # reason that a case does not pass -> what is drawn
 ALIKE = {"OOM": ("OOM",), "fail_accuracy": ("two_runs_differ",), "fail_to_run": ("run_fail",)}  # parts of reasons
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -46,9 +46,7 @@ def draw(
     last: Annotated[int, Option("Runs of each config.", type=click.IntRange(1), metavar="K")] = LAST,
     bottom: Annotated[int, Option("The N cases that pass least.", type=click.IntRange(1))] = BOTTOM,
     all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """How every case ended in each of the last runs, by colour and by letter.
 
     The cases that pass least come first; those that always pass share one row, unless --all. An empty place is a run that
@@ -119,13 +117,10 @@ ORDER BY place, began_at NULLS FIRST, run_id"""
         columns=axis.names,
         title=axis.title,
         tips=("reason", "run", "began", "commit", "look it up"),
-        wanted_size=size,
     )
     drawn = len(set(called))
-    return compose(
-        "pass-rate",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=f"{share_of(passing, results)} of results pass, {passing:,} of {results:,}"
         + (f"; {steady:,} of {counted(total, 'case')} do in every run" if len(axis.names) > 1 else ""),
         facts=[

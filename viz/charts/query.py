@@ -1,4 +1,4 @@
-"""Any query: its rows as points, lines or bars, or as the data of a Vega-Lite spec of one's own."""
+"""Query: the rows of any query as points, lines, bars, or in a Vega-Lite spec of your own."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,12 @@ from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow
 from .. import findings, query_rows, user_spec
-from ..data import Row, all_configs
+from ..chart import Chart, chart
+from ..data import Row
 from ..marks.bars import Bar, Bars
 from ..marks.lines import Lines, Panel, Point
-from ..options import Size, Title, UserSQL
-from ..output.figure import Figure, Form, compose
+from ..options import Size, UserSQL
+from ..output.figure import Form
 from ..query_rows import Columns, Counts
 from ..style import units
 from ..style.labels import common_values, printable
@@ -31,6 +32,7 @@ NEAR_ZERO = 1 / 3  # of the largest value, that the smallest may be for an axis 
 ROW_TITLE = 40  # characters of a tooltip's title
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     query: Annotated[str, UserSQL],
@@ -54,9 +56,8 @@ def draw(
             "A Vega-Lite spec of your own, whose data the rows become.", type=user_spec.SpecFile(), metavar="FILE.json"
         ),
     ] = None,
-    title: Title = None,
     size: Size = None,
-) -> Figure:
+) -> Chart:
     """Draw the rows of any query of the store.
 
     Kinds follow from the columns' types, units from what their names end in: _ns, _ms, _bytes … Whatever cannot be drawn (NULL,
@@ -77,7 +78,7 @@ def draw(
         if spec is not None:
             if x or y or color or kind or log_x or log_y:
                 raise BenchError("--spec says what to draw: leave out --x, --y, --color, --kind, --log-x and --log-y.")
-            return user_spec.figure(warehouse, answer, spec, title=title, size=size)
+            return user_spec.chart_of(warehouse, answer, spec)
         columns = answer.choose(x, y, color)
         kind = kind or {"name": "bars", "time": "line"}.get(columns.x_kind, "points")
         if columns.turned and kind != "bars":
@@ -90,16 +91,13 @@ def draw(
             rows, counts, sql = answer.first(columns, MOST_BARS, MOST_SERIES, log_y=log_y)
         else:
             rows, counts, sql = answer.reduced(columns, MOST_SERIES, log_x=log_x, log_y=log_y, size=size)
-    look = (size, all_configs(warehouse))
-    form = _bars(rows, columns, log_y, *look) if kind == "bars" else _lines(rows, columns, kind, log_x, log_y, *look)
+    form = _bars(rows, columns, log_y) if kind == "bars" else _lines(rows, columns, kind, log_x, log_y)
     if not rows or (kind == "bars" and not any(row["y"] is not None for row in rows)):
         raise NothingToShow(
             f"none of {counted(counts['read'], 'row')} can be drawn: {_reasons(counts) or 'no numbers'}."
         )
-    return compose(
-        "query",
-        title=title,
-        default_title=_title(columns),
+    return Chart(
+        title=_title(columns),
         finding=_finding(rows, columns, kind, log_y) if len(rows) == counts["read"] else None,
         facts=[
             *(common_values(rows, ("series",)) if color else []),
@@ -173,9 +171,7 @@ def _notes(counts: Counts) -> list[str]:
     return notes
 
 
-def _bars(
-    rows: Sequence[Row], columns: Columns, log: bool, size: tuple[float, float] | None, all_configs: Sequence[str]
-) -> Form:
+def _bars(rows: Sequence[Row], columns: Columns, log: bool) -> Form:
     """A bar for each row; a row beside the same name and series gets a number."""
     name, base = units.name_and_unit(columns.y)
     values = [row["y"] for row in rows if row["y"] is not None]
@@ -197,15 +193,10 @@ def _bars(
         )
     return Bars(
         bars=bars, title=unit.title(name), unit=unit, ratio=log, tips=tuple((_tip(t), None) for t in columns.tips.values()),
-        all_configs=all_configs,
-        wanted_size=size,
     )  # fmt: skip
 
 
-def _lines(
-    rows: Sequence[Row], columns: Columns, kind: str, log_x: bool, log_y: bool, size: tuple[float, float] | None,
-    all_configs: Sequence[str],
-) -> Form:  # fmt: skip
+def _lines(rows: Sequence[Row], columns: Columns, kind: str, log_x: bool, log_y: bool) -> Form:
     x_name, x_base = units.name_and_unit(columns.x)
     y_name, y_base = units.name_and_unit(columns.y)
     names = list(dict.fromkeys(row["x"] for row in rows)) if columns.x_kind == "name" else []
@@ -232,8 +223,6 @@ def _lines(
         joined=kind == "line",
         marked=kind == "points" or len(rows) <= 200,
         tips=(*when, *((_tip(title), None) for title in columns.tips.values()), ("rows here", ",d")),
-        all_configs=all_configs,
-        wanted_size=size,
     )  # fmt: skip
 
 

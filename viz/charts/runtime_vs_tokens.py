@@ -1,4 +1,4 @@
-"""Runtime against tokens: how long the model ran in each scheduler step, over the tokens the step scheduled."""
+"""Runtime against tokens: model run time of each scheduler step over its tokens."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +10,14 @@ from ...warehouse.console.numbers import amount, counted
 from ...warehouse.console.tables import shorten
 from .. import downsample, step_filter
 from ..bands import Bands
-from ..data import Row, all_configs, read_rows
+from ..chart import Chart, chart
+from ..data import Row, read_rows
 from ..findings import grown
 from ..marks import cost_curves
 from ..marks.lines import Point
 from ..marks.scatter import Y_TITLE, Steps
-from ..options import Size, Title
-from ..output.figure import SIZE, Figure, compose
+from ..options import Size
+from ..output.figure import SIZE
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
 from ..step_finding import of_two_series
 from ..step_series import AllRuns, SplitBy, StepConfigs, choose_series
@@ -33,9 +34,10 @@ _TABLE = {  # columns of a table of what is drawn, and what the query calls them
 }  # fmt: skip
 DENSE_FROM = 2_000  # steps of which more would cover each other
 _NAMED = 40  # columns of a config in a title
-_TOLD = 3  # fits that the subtitle has room for
+_TOLD = 3  # fits, or configs of two modes, that the subtitle has room for
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -76,9 +78,8 @@ def draw(
             metavar="POINTS",
         ),
     ] = None,
-    title: Title = None,
     size: Size = None,
-) -> Figure:
+) -> Chart:
     """Model run time of each scheduler step over the tokens it scheduled.
 
     Counts of what was read, left out and drawn go to standard error. Without -o the chart is drawn as text.
@@ -123,20 +124,21 @@ def draw(
         alpha=alpha, point_size=point_size, color_by=color_by,
         notes={config: counted(counts[config]["kept"], "step") for config in drawn_configs},
         budget=step_filter.token_budget(warehouse, steps), models={config: models[config] for config in drawn_configs if fit},
-        limit_ms=limit_ms, all_configs=all_configs(warehouse), wanted_size=size,
+        limit_ms=limit_ms,
     )  # fmt: skip
-    return compose(
-        "runtime-vs-tokens",
-        title=title,
-        default_title=TITLE,
-        finding=_of_one(bands, drawn_configs[0])
-        if len(drawn_configs) == 1
-        else of_two_series(warehouse, steps) or next(filter(None, (_two_modes(bands, each) for each in drawn_configs)), None),
+    of_modes = [said for config in drawn_configs if (said := _two_modes(bands, config))]
+    if len(drawn_configs) == 1:
+        finding = of_modes[0] if of_modes else _growth(bands, drawn_configs[0])
+    else:
+        finding = of_two_series(warehouse, steps) or (of_modes[0] if of_modes else None)
+    return Chart(
+        title=TITLE,
+        finding=finding,
         facts=[
             *drawn_configs[: len(drawn_configs) == 1], *series.facts(), *facts,
             *_drawn(rows, total, all_read=not facts, dense=dense),
-            *(["line: median, band: middle 90 %"] if form.medians else []),
-            *(["two lines: times of two modes"] if any(map(bands.bands_of_two_modes, form.medians)) else []), *_fits(form.models),
+            *([f"line: median{' of each mode' if of_modes else ''}, band: middle 90 %"] if form.medians else []),
+            *[said for said in of_modes[:_TOLD] if said != finding], *_fits(form.models),
         ],
         form=form,
         sql=sql,
@@ -159,15 +161,13 @@ def _two_modes(bands: Bands, config: str) -> str | None:
     modes = bands.bands_of_two_modes(config)
     if not modes:
         return None
-    low, high = (amount(median * 1e6, "ns") for _, median, _ in max(modes, key=lambda band: band.points).modes)
+    low, high = (amount(mode[2] * 1e6, "ns") for mode in max(modes, key=lambda band: band.points).modes)
     span = f"{modes[0].start:,.0f}–{modes[-1].end:,.0f}"
     return f"{shorten(printable(config), _NAMED)}: times of two modes at {span} tokens, such as {low} and {high}"
 
 
-def _of_one(bands: Bands, config: str) -> str | None:
-    """Two modes of times where there are, else their growth with the tokens."""
-    if said := _two_modes(bands, config):
-        return said
+def _growth(bands: Bands, config: str) -> str | None:
+    """The growth of times with the tokens."""
     points = [
         Point(panel=0, series=printable(config), x=round(band.x), y=band.median, low=band.low, high=band.high)
         for line in bands.lines(config)
@@ -265,4 +265,18 @@ def _fits(models: cost_curves.Models) -> list[str]:
         cost_curves.brief(model) if alone else f"{shorten(printable(config), 10)}: {cost_curves.brief(model)}"
         for config, model in models.items()
     ]
-    return [*facts, *ring]
+    return [*facts, *_fitted_batch(models), *ring]
+
+
+def _fitted_batch(models: cost_curves.Models) -> list[str]:
+    """The requests for which curves are drawn, where steps differ in them: those of other batches lie beside the curves."""
+    drawn = [
+        model for model in models.values() if model.curve is not None and model.batch_size and model.typical_batch_size
+    ]
+    ends = sorted({round(model.typical_batch_size or 0) for model in drawn if len({*(model.batch_size or ())}) > 1})
+    one = "line" if len(drawn) == 1 else "lines"
+    return (
+        [f"{one}: fit for {'–'.join(f'{end:,}' for end in dict.fromkeys((ends[0], ends[-1])))} requests"]
+        if ends
+        else []
+    )

@@ -1,4 +1,4 @@
-"""SLO curve: the share of requests within limits, over the load that a serving benchmark sent."""
+"""SLO curve: share of requests within the given limits, over the load."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,10 +7,9 @@ from ...warehouse.console.declared import Configs, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from .. import slo
-from ..data import Row, all_configs, in_order, read_rows, select
+from ..chart import Chart, chart
+from ..data import Row, in_order, read_rows, select
 from ..marks.lines import Lines, Panel, Point
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..slo import E2e, Tpot, Ttft
 from ..style.labels import common_values
 from ..style.units import DisplayUnit
@@ -22,6 +21,7 @@ NAMED = 3  # configs that the title has room for
 TITLE = "Share of requests within limits, by load"
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -30,9 +30,7 @@ def draw(
     ttft: Ttft = None,
     tpot: Tpot = None,
     e2e: E2e = None,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """The share of requests within the given limits, over the load that the benchmark sent.
 
     Without limits it is the share that completed. Bars are 95 % intervals, by blocks of time or by runs.
@@ -64,15 +62,11 @@ def draw(
         x_title="load [requests/s]",
         x_zero=True,
         tips=(("requests", ",d"), ("goodput [requests/s]", ",.3~g")),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )  # fmt: skip
     without = sum(row["share_low"] is None for row in rows)
-    return compose(
-        "slo-curve",
-        title=title,
-        default_title=TITLE,
-        finding=_finding(rows) if any(limits.values()) else None,
+    return Chart(
+        title=TITLE,
+        finding=_finding(rows, "within limits" if any(limits.values()) else "completed"),
         facts=[
             slo.sentence(limits) or "no limits given: those that completed",
             *common_values(rows, ("config", "name")),
@@ -91,8 +85,10 @@ def draw(
     )  # fmt: skip
 
 
-def _finding(rows: Sequence[Row]) -> str | None:
+def _finding(rows: Sequence[Row], what: str) -> str | None:
     """The most requests within limits that each of a few configs served in a second, and the load that was sent then."""
+    if all(row["share_met"] == 1 for row in rows):
+        return f"all {counted(sum(row['requests'] for row in rows), 'request')} {what}"
     most: dict[str, Row] = {}
     for row in rows:
         if row["goodput"] is not None and (
@@ -102,4 +98,4 @@ def _finding(rows: Sequence[Row]) -> str | None:
     if not 1 <= len(most) <= NAMED:
         return None
     said = ", ".join(f"{config} {row['goodput']:.3g} of {row['load']:.3g}" for config, row in most.items())
-    return f"most requests/s within limits: {said}"
+    return f"most requests/s {what}: {said}"

@@ -1,4 +1,4 @@
-"""Speedups: every case against its baseline, as bars hung from 1 with their intervals."""
+"""Speedups: every case against its baseline, with 95 % intervals."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,10 +12,9 @@ from ...query.tables import newest_runs
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs, Suites
 from ...warehouse.console.numbers import amount, counted, ratio, times
 from ...warehouse.errors import NothingToShow
-from ..data import USUAL, Row, all_configs, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
+from ..chart import Chart, chart
+from ..data import USUAL, Row, ends_of, filter_sql, lookup_command, read_rows, select, usual_cases
 from ..marks.bars import Bar, Bars
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import CASE, common_values, distinguish, ordered
 from ..style.units import DisplayUnit
 
@@ -27,6 +26,7 @@ MEANS = 3  # backends that the title has room for
 PANEL = ("run_id", "suite", "mode", "dtype", "device")
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -38,9 +38,7 @@ def draw(
     bottom: Annotated[int | None, Option(f"The slowest N cases.  [default: {USUAL}]", type=click.IntRange(1))] = None,
     top: Annotated[int | None, Option("The fastest N cases.", type=click.IntRange(1))] = None,
     all_cases: Annotated[bool, Option("All cases.", "--all")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Every case against its baseline: bars hung from 1 on a logarithmic axis, with 95 % intervals.
 
     A bar is hollow where its interval holds 1. A case that failed stands below with its status.
@@ -85,13 +83,9 @@ def draw(
         ratio=True,
         tips=(("eager", None), ("backend", None), ("accuracy", None), ("look it up", None)),
         series=ordered(series, rows, {"backend": backends, "config": configs or runs}),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
-    return compose(
-        "speedups",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=None if models else _finding(warehouse, condition, sum(count["failed"] for count in counts)),
         facts=_facts(rows, bars, counts, chosen, form.cut),
         form=form,

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...query.resolve import check_values
-from ...query.step_runs import STEPPED
 from ...warehouse.console.declared import Configs, Runs
 from ...warehouse.console.numbers import amount, counted, percent
 from ...warehouse.errors import NothingToShow
+from ..chart import Chart, chart
 from ..data import Row, in_order, read_rows, select
 from ..marks.stacked_bars import Stack, Stacks
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..step_series import AllRuns, SplitBy, choose_series
 from ..style.labels import common_values
 from ..style.units import choose_unit
@@ -25,6 +22,7 @@ ROUNDING = 1e-9  # of a step: less is no time that anything took
 PARTS = ("model run", "scheduling", "anything else")
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -32,9 +30,7 @@ def draw(
     runs: Runs = (),
     all_runs: AllRuns = False,
     split_by: SplitBy = None,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Mean time of a scheduler step, split into the model's run, scheduling and the rest.
 
     Taken over all steps of the newest run of each config; nothing is trimmed or filtered.
@@ -47,7 +43,6 @@ def draw(
         UnknownName: No such config has steps, or there is no such run.
         NothingToShow: There are no steps, or none has a time.
     """
-    check_values(warehouse, STEPPED, "config", configs)
     series = choose_series(warehouse, configs, runs, all_runs=all_runs, split_by=split_by)
     sql = select(
         "config, steps, mean_schedule_ms, mean_model_run_ms, mean_step_ms, schedule_share, tokens_per_second,"
@@ -57,7 +52,7 @@ def draw(
     )
     rows = read_rows(warehouse, sql)
     if not rows:
-        raise NothingToShow("no scheduler steps in the store. Load some with: bench ingest NAME:PATH")
+        raise series.nothing()
     timed = [row for row in rows if row["mean_model_run_ms"] is not None or row["mean_schedule_ms"] is not None]
     if not timed:
         raise NothingToShow(
@@ -77,14 +72,11 @@ def draw(
             ("requests per step", ",.1f"),
             ("steps", ",d"),
         ),
-        wanted_size=size,
     )
     steps = counted(sum(row["steps"] for row in timed), "step")
     silent = len(rows) - len(timed)
-    return compose(
-        "step-breakdown",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=_finding(stacks),
         facts=[*common_values(rows, ("config",)), *series.facts(), f"means over {steps}"],
         form=form,

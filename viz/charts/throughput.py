@@ -1,4 +1,4 @@
-"""Throughput: tokens per second of scheduler steps over their tokens, under the roofs of the fitted cost model."""
+"""Throughput: tokens per second of scheduler steps over their tokens, under the roofs of the cost model."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -8,12 +8,11 @@ from ...warehouse.console.declared import Runs
 from ...warehouse.console.numbers import counted, percent
 from ...warehouse.console.tables import shorten
 from .. import step_filter
-from ..data import Row, all_configs, read_rows
+from ..chart import Chart, chart
+from ..data import Row, read_rows
 from ..marks import cost_curves
 from ..marks.lines import Lines, Panel, Point
 from ..marks.overlays import FittedCurve
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..step_filter import MAX_MODEL_RUN_MS, MAX_SCHEDULE_MS, TRIM, MaxModelRunMs, MaxScheduleMs, StepFilter, Trim
 from ..step_finding import of_two_series
 from ..step_series import AllRuns, SplitBy, StepConfigs, StepSeries, choose_series
@@ -28,6 +27,7 @@ PER_OCTAVE = 4  # groups of steps to each doubling of their tokens
 _TOLD = 3  # configs that the subtitle has room for
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -38,9 +38,7 @@ def draw(
     trim: Trim = TRIM,
     max_schedule_ms: MaxScheduleMs = MAX_SCHEDULE_MS,
     max_model_run_ms: MaxModelRunMs = MAX_MODEL_RUN_MS,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Tokens per second of scheduler steps over their tokens, with what bounds them: a roofline.
 
     Points are medians of steps of about the same number of tokens, with the middle 90 %. Roofs are those of the cost
@@ -88,13 +86,9 @@ ORDER BY place, tokens"""
         joined=False,
         curves=[curve for config, model in models.items() for curve in _roofs(config, model, rows)],
         tips=(("steps", ",d"), ("their mean requests", ",.1f")),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )  # fmt: skip
-    return compose(
-        "throughput",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=of_two_series(warehouse, steps) or _finding(models, rows, series),
         facts=[
             *common_values(rows, ("config",)),

@@ -1,19 +1,17 @@
-"""Timeline: the queue, the cache and the tokens per second of a scheduler, over time."""
+"""Timeline: queue, cache use and tokens per second of a scheduler over time."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...query.pasteable_sql import list_literal, number_literal
-from ...query.resolve import check_values
 from ...query.step_runs import STEPPED
 from ...warehouse.console.declared import Configs, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
-from ..data import Row, all_configs, read_rows
+from ..chart import Chart, chart
+from ..data import Row, read_rows
 from ..marks.lines import Lines, Panel, Point
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..step_series import SplitBy, choose_series
 from ..style.labels import common_values
 from ..style.units import DisplayUnit, choose_unit, interval_of
@@ -33,15 +31,14 @@ PANELS = {  # column -> its panel
 AT = "coalesce(clock_s, epoch_us(recorded_at) / 1e6::DOUBLE)"
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
     runs: Runs = (),
     configs: Configs = (),
     split_by: SplitBy = None,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Waiting and running requests, cache use and tokens per second of scheduler steps, over time.
 
     Of each config the newest run is drawn, from its first step on, in intervals.
@@ -55,7 +52,6 @@ def draw(
         NothingToShow: There are no steps, or none says when it was.
     """
     series = choose_series(warehouse, configs, runs, split_by=split_by, each_run=True)
-    check_values(warehouse, STEPPED, "config", configs)
     steps = f"""SELECT config, run_id, {AT} AS at_s, waiting, running, kv_cache_usage,
     CASE WHEN capture_mode IS DISTINCT FROM 'sampled' THEN _step_tokens(chunk_sizes, total_tokens)::DOUBLE END AS tokens,
     coalesce(step_ms, coalesce(schedule_ms, 0) + model_run_ms) AS step_ms
@@ -66,7 +62,7 @@ def draw(
         f"SELECT run_id, count(*), count(at_s), {span} FROM ({steps}) GROUP BY run_id ORDER BY {order}"
     )
     if not totals:
-        raise NothingToShow("no scheduler steps in the store. Load some with: bench ingest NAME:PATH")
+        raise series.nothing()
     if not any(timed for _, _, timed, _ in totals):
         raise NothingToShow(
             "no scheduler step says when it was. Draw them over their tokens: bench viz runtime-vs-tokens"
@@ -100,14 +96,10 @@ ORDER BY {order}, place"""
         marked=len(rows) <= 60,
         series=list(names.values()),
         tips=(("steps", ",d"),),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
     without = sum(every - timed for _, every, timed, _ in totals)
-    return compose(
-        "timeline",
-        title=title,
-        default_title=TITLE,
+    return Chart(
+        title=TITLE,
         finding=_finding(rows, names),
         facts=[
             *common_values(rows, ("config",)),

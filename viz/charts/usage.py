@@ -10,11 +10,10 @@ from ...query.pasteable_sql import text_literal
 from ...warehouse.console.declared import Backends, Configs, Models, Option, Runs
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
-from ..data import Row, all_configs, filter_sql, in_order, lookup_command, read_rows
+from ..chart import Chart, chart
+from ..data import Row, filter_sql, in_order, lookup_command, read_rows
 from ..findings import grown, of_lines
 from ..marks.lines import Lines, Panel, Point
-from ..options import Size, Title
-from ..output.figure import Figure, compose
 from ..style.labels import common_values, distinguish, printable
 from ..style.units import DisplayUnit, choose_unit
 
@@ -42,6 +41,7 @@ SERIES = ("name", "config", "backend", "dtype", "mode", "device", "parameters")
 RELATIVE = ("name", "backend", "config", "dtype", "mode", "device")  # axes on which a series to divide by is looked up
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     *,
@@ -60,9 +60,7 @@ def draw(
     relative_to: Annotated[
         str | None, Option("Divide by this model, backend or config at the same sizes.", metavar="NAME")
     ] = None,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """Time or memory of models over sequence length or batch size.
 
     A line for each model and value of the other axis, on logarithmic axes. Of each case the newest run is drawn, by the
@@ -130,13 +128,9 @@ def draw(
         dashed=True,
         families={name: row["name"] for row, name in shown},
         tips=(("samples", ",d"), ("measured as", None), ("look it up", None)),
-        all_configs=all_configs(warehouse),
-        wanted_size=size,
     )
-    return compose(
-        "usage",
-        title=title,
-        default_title=_title(metric, labelled, relative_to),
+    return Chart(
+        title=_title(metric, labelled, relative_to),
         finding=_finding(form.points, [*zip(rows, whose, strict=True)], (column, other), what) if not hidden else None,
         facts=[
             *common_values(rows, ("config", "backend", "dtype", "device")),

@@ -1,8 +1,11 @@
-"""The parts of a difference as a waterfall from the base to the candidate."""
+"""Waterfall: the parts of a difference, from the base to the candidate."""
 
 import itertools
+import math
+import os
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from ...query.comparison.sides import find_sides
@@ -11,10 +14,11 @@ from ...query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, f
 from ...query.why.why import why
 from ...warehouse.console.declared import Option
 from ...warehouse.console.numbers import amount, counted, signed
+from ..chart import Chart, chart
 from ..data import Row, read_rows
 from ..marks.bars import Bar, Bars
-from ..options import Size, Title
-from ..output.figure import Figure, compose
+from ..style import palette
+from ..style.plot_area import line_labels, row_labels
 from ..style.units import choose_unit
 
 if TYPE_CHECKING:
@@ -22,9 +26,12 @@ if TYPE_CHECKING:
 
 MOST = 20  # parts; smaller ones are one row
 MORE, LESS, LEFT, WHOLE = "more", "less", "unattributed", "whole"
+COLOURS = {MORE: palette.MORE, LESS: palette.LESS, LEFT: palette.UNEXPLAINED, WHOLE: palette.WHOLE}
+_LINE = re.compile(r"\S+:\d+  ")
 COLUMNS = ("name", "base", "candidate", "difference", "low", "high")
 
 
+@chart
 def draw(
     warehouse: "Warehouse",
     base: str,
@@ -36,9 +43,7 @@ def draw(
     metric: Annotated[str | None, Option("Metric to take apart.  [default: the time]")] = None,
     backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None,
     all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
-    title: Title = None,
-    size: Size = None,
-) -> Figure:
+) -> Chart:
     """The parts of a difference, the largest first, from the base to the candidate; what is unattributed is grey.
 
     Parts and intervals are those of `bench why`. Hollow parts are within noise.
@@ -56,19 +61,19 @@ def draw(
     found = why(warehouse, sides, case, metric=metric, backend=backend)
     sql = _statement(found)
     rows = read_rows(warehouse, sql)
-    unit = choose_unit((row["difference"] for row in rows), found.unit)
+    differences = [row["difference"] for row in rows]
+    ends = [row[end] for row in rows for end in ("low", "high") if math.isfinite(row[end] or 0)]
+    unit = choose_unit(differences if any(differences) else ends, found.unit)
     bars = list(_waterfall(rows, found.unit))
     form = Bars(
-        bars=bars, title=unit.title("candidate - base"), unit=unit, ratio=False, grey=LEFT, wanted_size=size,
-        series=[name for name in (MORE, LESS, LEFT, WHOLE) if any(bar.series == name for bar in bars)],
-        tips=(("base", None), ("candidate", None)),
+        bars=bars, title=unit.title("candidate - base"), unit=unit, ratio=False, colours=COLOURS,
+        series=[name for name in COLOURS if any(bar.series == name for bar in bars)],
+        tips=(("base", None), ("candidate", None)), labelling=_labels,
     )  # fmt: skip
     parts = len(found.parts)
     cut = [f"{counted(form.cut, 'interval')} cut off by the axis"] if form.cut else []
-    return compose(
-        "why",
-        title=title,
-        default_title=f"Why {readable(found.whole.name)} differs from {sides[0].name} to {sides[1].name}",
+    return Chart(
+        title=f"Why {readable(found.whole.name)} differs from {sides[0].name} to {sides[1].name}",
         finding=_finding(found),
         facts=[_ends(found), counted(parts, "part"), *cut],
         form=form,
@@ -120,8 +125,17 @@ def _statement(found: Decomposition) -> str:
 
 
 def _named(part: DifferencePart) -> tuple[str | float | None, ...]:
-    place = f" ({part.file}:{part.line})" if part.file else ""
-    return (part.name + place, part.base, part.candidate, part.difference, part.low, part.high)
+    """The row of a part: of a line of source its place comes first, of a kernel its name."""
+    place = f"{os.path.basename(part.file)}:{part.line}"
+    name = f"{part.name} ({place})" if ": " not in part.name else f"{place}  {part.name}"
+    return (name if part.file else part.name, part.base, part.candidate, part.difference, part.low, part.high)
+
+
+def _labels(names: Sequence[str], inches: float) -> dict[str, str]:
+    """A label of each row: places of lines stay whole."""
+    lines = [name for name in names if _LINE.match(name)]
+    found = {**line_labels(lines, inches), **row_labels([name for name in names if name not in lines], inches)}
+    return {name: found[name] for name in names}
 
 
 def _waterfall(rows: list[Row], unit: str) -> Iterator[Bar]:

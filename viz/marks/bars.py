@@ -3,15 +3,15 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...warehouse.console.tables import shorten, width
 from ..style import theme
 from ..style.interaction import Tip, fade_others, params, tooltip
 from ..style.labels import ems, printable
-from ..style.plot_area import PlotArea, brief_rows, row_labels
+from ..style.plot_area import Labelling, PlotArea, brief_rows, row_labels
 from ..style.terminal import coloured, pad
 from ..style.units import DisplayUnit, extent, format_number, log_ticks
 from .cached import cached_property
@@ -57,8 +57,9 @@ class Bars:
     series: Sequence[str] = ()  # in the order of the legend; else that of the bars
     tips: tuple[tuple[str, str | None], ...] = ()  # title and d3 format of each of a bar's `tips`
     all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
-    grey: str = ""  # series that is no cause, and is grey
+    colours: Mapping[str, str] = field(default_factory=dict)  # by series, of which the colour says something
     wanted_size: tuple[float, float] | None = None  # inches the user wants
+    labelling: Labelling = row_labels  # of the rows
 
     @cached_property
     def size(self) -> tuple[float, float]:
@@ -102,7 +103,7 @@ class Bars:
     def rows(self) -> dict[str, str]:
         """Label of each row, by name, from top to bottom."""
         names = list(dict.fromkeys(map(self._row, self.bars)))
-        return row_labels(names, (self.wanted_size or (WIDTH,))[0])
+        return self.labelling(names, (self.wanted_size or (WIDTH,))[0])
 
     def _row(self, bar: Bar) -> str:
         return f"{bar.row} · {bar.series}" if self._crowded else bar.row
@@ -234,8 +235,8 @@ class Bars:
         scale = {"type": "log" if self.ratio else "linear", "domain": [low, high], "nice": False}
         x = {"type": "quantitative", "title": area.title(self.title, across=True), "scale": scale, "axis": axis}
         colour = self.legend.encodings("series")["color"]
-        if self.grey in self.legend.labels:
-            colour["scale"]["range"][list(self.legend.labels).index(self.grey)] = _GREY
+        looks = zip(self.legend.labels, colour["scale"]["range"], strict=True)
+        colour["scale"]["range"] = [self.colours.get(series, look) for series, look in looks]
         if self._crowded:
             colour["legend"] = None
         right = self._rightwards(low, high)
@@ -286,7 +287,7 @@ class Bars:
                 layer["encoding"] |= {"opacity": fade_others("series", 0.08)}
         layers[1]["encoding"] |= {"tooltip": tooltip(tips)}
         layers[-1]["encoding"] |= {"tooltip": tooltip(tips)}
-        about = {**brief_rows(self.rows)["usermeta"], **self._groups()}
+        about = {**brief_rows(self.rows, self.labelling)["usermeta"], **self._groups()}
         return {"params": params("series", zoom=False, views=["bars"]), "layer": layers, "usermeta": about}
 
     def _groups(self) -> dict[str, Any]:

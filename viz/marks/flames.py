@@ -6,6 +6,7 @@ from typing import Any
 
 from ...query.why.parts import readable
 from ...warehouse.console.tables import shorten, width
+from ..style import palette
 from ..style.interaction import Tip, tooltip
 from ..style.labels import printable
 from ..style.plot_area import PlotArea
@@ -15,7 +16,7 @@ from .cached import cached_property
 
 WIDTH = 6.0  # inches
 _ROW, _FRAME = 0.17, 1.25  # inches
-LESS, SAME, MORE = "#45B0F5", "#E4E7EB", "#EE7F4B"  # of any two, dark letters on them are read
+SAME = "#E4E7EB"
 _INK = "#1f2328"
 _EDGE = "rgba(255, 255, 255, 0.75)"
 _SHORTEST = 14  # points or pixels of a frame that has letters
@@ -100,7 +101,7 @@ class Flames:
         }  # fmt: skip
         scale = {"nice": False, "zero": False, "reverse": True, "domain": [0, self.depth]}
         y = {"field": "y0", "type": "quantitative", "title": None, "axis": None, "scale": scale}
-        tints = {"domain": [-most, 0, most], "range": [LESS, SAME, MORE], "interpolate": "rgb"}
+        tints = {"domain": [-most, 0, most], "range": [palette.LESS, SAME, palette.MORE], "interpolate": "rgb"}
         colour = {
             "field": "difference", "type": "quantitative", "scale": tints,
             "legend": {

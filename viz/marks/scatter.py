@@ -41,8 +41,8 @@ class Steps:
     budget: int | None
     models: cost_curves.Models
     limit_ms: float | None  # slower steps were left out, if some were
-    all_configs: Sequence[str]  # configs of the store, whose looks are settled
-    wanted_size: tuple[float, float] | None
+    all_configs: Sequence[str] = ()  # configs of the store, whose looks are settled
+    wanted_size: tuple[float, float] | None = None  # inches the user wants
     least = 0.0  # no minimum height
 
     @cached_property

@@ -1,22 +1,16 @@
-"""A figure: one chart before it has a file format, and the function by which chart modules make it."""
+"""A figure: one chart before it has a file format."""
 
-import dataclasses
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from ...warehouse.console.tables import width
-from ...warehouse.errors import MissingExtra, NothingToShow
-from ..data import Row
+from ...warehouse.errors import MissingExtra
 from ..style import theme
-from ..style.heading import Heading
-from ..style.labels import printable, shared_part, wrap
 from . import html
 from . import provenance as embedding
-from .provenance import Provenance, sha256_of
+from .provenance import Provenance
 
 if TYPE_CHECKING:
     import altair
@@ -25,8 +19,6 @@ if TYPE_CHECKING:
 SIZE = (6.0, 4.0)  # inches, where neither the user nor the rows want another
 HEADING_LINES = 3  # lines of title and subtitle that forms reckon with
 _PAGE, _NOTEBOOK = 130, 105  # pixels to the inch of height
-_NO_HEADING = "no heading is drawn, so the caption has to say: {}. {}."
-_NO_ROOM = "{:g}x{:g} inches have no room for: {}"
 _SEVERAL = {"concat", "hconcat", "vconcat", "facet", "repeat"}  # keys of specs whose views have sizes of their own
 
 
@@ -44,7 +36,7 @@ class Figure:
     text: Callable[[int, int, bool], str]  # columns, rows, colour -> the chart in characters
     names: list[tuple[str, str]]  # series: full name, value in the data
     letters: str  # all text of the figure, for its choice of fonts
-    notes: list[str] = field(default_factory=list)  # warnings
+    notes: list[str] = field(default_factory=list)  # sentences beside it
     full_size: "Callable[[], Figure] | None" = None  # the same in the size it needs, where that is more
 
     def still(self, font: str, look: str = "paper") -> dict[str, Any]:
@@ -173,129 +165,3 @@ class Form(Protocol):
     @abstractmethod
     def text(self, columns: int, rows: int, colour: bool) -> list[str]:
         """The same in characters, line by line."""
-
-
-def compose(
-    chart: str,
-    *,
-    title: str | None,
-    default_title: str,
-    facts: Sequence[str],
-    form: Form,
-    sql: str,
-    rows: Sequence[Row],
-    parameters: Mapping[str, Any],
-    finding: str | None = None,
-    counts: Sequence[dict[str, Any]] = (),
-    total: int | None = None,
-    notes: Sequence[str] = (),
-) -> Figure:
-    """A figure of a form.
-
-    Args:
-        chart: The command that draws it.
-        title: Title that was asked for; an empty one draws no heading, for a paper whose caption says it.
-        default_title: What is drawn: the title where no finding is, else the first of the facts.
-        facts: The parts of the subtitle.
-        form: The picture.
-        sql: The statement that gives `rows`.
-        rows: The drawn rows.
-        parameters: The chart's parameters, as JSON.
-        finding: What the picture shows, in one sentence: the title, or a fact where it cannot be that.
-        counts: Counts of rows that were read, left out and drawn: each a name, then numbers.
-        total: How many rows the drawn ones stand for, if they were downsampled.
-        notes: Warnings.
-
-    Raises:
-        NothingToShow: There are no rows.
-    """
-    if not rows:
-        raise NothingToShow("there is nothing to draw. See what the store holds with: bench list runs")
-    provenance = Provenance(
-        chart=chart,
-        title="",
-        sql=sql,
-        parameters=dict(parameters),
-        counts=list(counts),
-        drawn=len(rows),
-        total=len(rows) if total is None else total,
-        data_sha256=sha256_of([list(row.values()) for row in rows]),
-    )
-
-    def drawn_as(form: Form) -> Figure:
-        told = not title and _fits(finding, form)
-        named = dataclasses.replace(
-            provenance, title=printable(title or (finding if told and finding else default_title))
-        )
-        others = [default_title] if told else [finding] if finding else []
-        said = [printable(fact) for fact in (*others, *facts)]
-        whole = partial(drawn_as, dataclasses.replace(form, wanted_size=None))
-        return _figure(form, named, said, rows, notes, headed=title != "", whole=whole)
-
-    return drawn_as(form)
-
-
-def _fits(finding: str | None, form: Form) -> bool:
-    """Return whether a figure of the wanted size has room for all of a finding, which without its middle would be another."""
-    if not finding or not form.wanted_size:
-        return bool(finding)
-    title = printable(finding)
-    return " ".join(Heading.fitting(title, [], *form.wanted_size, least=form.least, wide=True).title) == title
-
-
-def _figure(
-    form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool,
-    whole: "Callable[[], Figure]",
-) -> Figure:  # fmt: skip
-    named, shown = zip(*form.names, strict=True) if form.names else ((), ())
-    said = [*facts, *([f"names: {shared}"] if (shared := shared_part(named, shown)) else [])]
-    title, facts_text = provenance.title, " · ".join(said)
-    texts = {text for name in form.drawn_fields for text in form.fields[name] if type(text) is str}
-    letters = "".join((title, facts_text, *sorted(texts)))
-
-    def heading(across: float, height: float | None = None) -> Heading:
-        if not headed:
-            return Heading([], [], theme.heading_points(0, 0))
-        return Heading.fitting(title, said, across, height, least=form.least, wide=width(letters) > len(letters))
-
-    usual = heading(form.size[0])
-    more = max(0.0, usual.points - theme.heading_points(1, HEADING_LINES - 1)) / theme.POINTS_PER_INCH
-    needed = form.size[0], round(form.size[1] + more, 2)
-    size, head, missing = needed, usual, list[str]()
-    if form.wanted_size:
-        size, head = form.wanted_size, heading(*form.wanted_size)
-        missing = [*head.left_out, *form.left_out(size, head.points)]
-
-    def spec(interactive: bool) -> dict[str, Any]:
-        drawn = form.spec(interactive, size, head.points)
-        if not headed:
-            return {"description": f"{title}. {facts_text}.", **drawn}
-        frame: dict[str, Any] = {"frame": "bounds"}  # from the left end of all labels
-        if "concat" in drawn:  # which has no bounds
-            left = drawn.get("padding", {}).get("left", theme.PADDING)
-            frame = {"frame": "group", "dx": theme.PADDING - left}
-        heading = {"text": head.title, "subtitle": head.subtitle, **frame}
-        return {"title": heading, "description": f"{title}. {facts_text}.", **drawn}
-
-    def text(columns: int, lines: int, colour: bool) -> str:
-        above = [*wrap([title], columns, " "), *wrap(said, columns, " · "), ""] if headed else []
-        return "\n".join([*above, *form.text(columns, lines, colour)])
-
-    return Figure(
-        provenance=provenance,
-        size=size,
-        columns=tuple(rows[0]) if rows else (),
-        rows=[tuple(row.values()) for row in rows],
-        fields=form.fields,
-        drawn_fields=form.drawn_fields,
-        spec=spec,
-        text=text,
-        names=form.names,
-        letters=letters,
-        notes=[
-            *notes,
-            *([] if headed else [_NO_HEADING.format(title, facts_text)]),
-            *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ()),
-        ],
-        full_size=whole if size[0] < needed[0] or size[1] < needed[1] else None,
-    )

@@ -20,6 +20,9 @@ COLOURS = (
     "#494B4A",  # charcoal
     "#796049",  # taupe
 )
+# Of what a candidate takes more or less of than its base, of what nothing explains, and of the whole: told apart as the above;
+# dark letters are read on the first two.
+MORE, LESS, UNEXPLAINED, WHOLE = "#EE7F4B", "#45B0F5", "#7D858E", "#6A3FA0"
 # Vega's own shapes, then an eight-pointed star and a hexagon as paths in the unit square -1..1.
 MARKERS = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down",

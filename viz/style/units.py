@@ -74,8 +74,9 @@ def extent(
     low, high = min(inside), max(inside)
     if high - low <= _SAME * abs(high) and not log:
         low = high  # what differs is rounding
-    room = _ROOM * ((high - low) or 0.05 * (1 if log else abs(high) or 1))
     beyond = [place(end) for end in ends if end > 0 or not log]
+    sizes = [abs(end) for end in beyond if math.isfinite(end)]  # where all values are 0, only intervals have a size
+    room = _ROOM * ((high - low) or 0.05 * (1 if log else abs(high))) or max(sizes, default=0.0) or 1
     start, end = max(min([low, *beyond]), low - room), min(max([high, *beyond]), high + room)
     pad = 0.04 * (end - start) or (0.1 if log else 0.05 * abs(high) or 1)
     return back(0.0 if zero and not log and start >= 0 else start - pad), back(end + pad)

@@ -38,6 +38,19 @@ def test_a_backend_that_compiles_nothing_is_left_out() -> None:
     assert figure.provenance.counts == [{"backend": "inductor", "drawn": 1, "without": 0}]
 
 
+def test_a_case_of_no_backend_has_its_bar() -> None:
+    """A log of compilations says what was compiled, and by nobody's name."""
+    builder = compiled(("a", "inductor", 2.0))
+    logged = case("torch.compile", "main")
+
+    figure = draw(
+        builder.add(logged, outcome(logged), metric(logged, "compile_latency", 1e9, unit="ns", better="lower"))
+    )
+
+    assert figure.fields["row"] == ["a", "torch.compile"]
+    assert [count["backend"] for count in figure.provenance.counts] == [None, "inductor"]
+
+
 def test_the_slowest_are_chosen() -> None:
     """The subtitle says of how many."""
     store = compiled(*((f"m{i}", "inductor", float(i)) for i in range(1, 6)))

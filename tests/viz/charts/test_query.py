@@ -192,6 +192,8 @@ def test_rows_become_the_data_of_a_spec_of_ones_own(empty: Warehouse) -> None:
         "tokens": 1, "run_ms": 10.0, "config": "a", "began": "2026-01-01T00:00:00Z", "s": {"k": [1, 2]},
     }  # fmt: skip
     assert spec["title"]["text"] == ["Mine"] and spec["title"]["subtitle"] == ["all 3 rows of the query"]
+    asked = draw(empty, query, spec={**BARS, "title": "Mine"}, title="Asked for").spec(False)
+    assert asked["title"]["text"] == ["Asked for"]
     assert spec["config"]["bar"] == {"color": "red"} and spec["config"]["axis"]
     assert figure.notes == []
 

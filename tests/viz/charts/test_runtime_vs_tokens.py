@@ -344,6 +344,19 @@ def test_the_cost_model_is_drawn_over_the_steps_and_told() -> None:
     pytest.importorskip("altair").Chart.from_dict(figure.interactive())
 
 
+@pytest.mark.exhaustive
+def test_a_curve_says_for_how_many_requests_it_is_drawn() -> None:
+    """Steps of other batches lie above or below it, however good the fit is."""
+    steps = [
+        chunk(line, [int(tokens), *[1] * (line % 9)], "A", model_run_ms=ms + 0.5 * (line % 9))
+        for line, (tokens, ms) in enumerate(costly(), 1)
+    ]
+    told = " ".join(draw(Builder().add(run("A", "A"), *steps), fit=True).spec(True)["title"]["subtitle"])
+
+    assert "line: fit for 5 requests" in told
+    assert "requests" not in " ".join(draw(few("A", [*costly()]), fit=True).spec(True)["title"]["subtitle"])
+
+
 def test_each_step_has_its_fitted_time() -> None:
     """As a column of the table, from the query in the file."""
     builder = few("A", [*costly()])

@@ -1,9 +1,12 @@
 """pareto and slo-curve: what they leave out, and what they do not claim."""
 
+import re
+
 import pytest
 from bench.viz.charts import pareto, slo_curve
 from bench.viz.options import option_values
 from bench.viz.output.figure import Figure
+from bench.viz.run_charts import DrawableRuns
 from bench.warehouse.errors import BenchError
 
 from ...builders import Builder, case, metric, timing
@@ -46,3 +49,26 @@ def test_a_limit_is_read_as_that_of_compare() -> None:
     with pytest.raises(BenchError, match="Write it in ms"):
         slo_curve.draw(benchmarks(loads=(4,)), ttft=float("inf"))
     assert option_values("slo-curve", slo_curve.draw, {"ttft": "200ms"}) == {"ttft": 200.0}
+
+
+def test_the_title_says_what_is_found_of_one_config() -> None:
+    """The ends of its frontier; without limits that all requests completed, with limits how many were served within them."""
+    warehouse = benchmarks(configs=("A",), loads=(1, 8))
+
+    assert re.fullmatch(
+        r"A: \d+ tokens/s at [\d.]+ tokens/s/user, [\d.]+ at [\d.]+|A: [\d.]+ tokens/s/GPU at .*",
+        pareto.draw(warehouse).provenance.title,
+    )
+    assert slo_curve.draw(warehouse).provenance.title == "all 480 requests completed"
+    assert slo_curve.draw(warehouse, ttft=100.0).provenance.title.startswith("most requests/s within limits: A ")
+
+
+def test_a_run_whose_requests_all_completed_has_no_chart_of_that() -> None:
+    """A line at 100 % says nothing; where one failed it does."""
+    warehouse = benchmarks(configs=("A", "B"), loads=(4,))
+    failed = case("llama", "run-1-0", suite="serving", parameters={"max_concurrency": 4, "tp_size": 2})
+    warehouse.add(metric(failed, "request_outcome", None, original_value="errored", sample=3))
+    runs = DrawableRuns.of(warehouse)
+
+    assert [chart.command.split()[0] for chart in runs.of_requests(["run-0-0"])] == ["pareto"]
+    assert [chart.command.split()[0] for chart in runs.of_requests(["run-1-0"])] == ["slo-curve", "pareto"]

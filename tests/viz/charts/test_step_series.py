@@ -96,11 +96,14 @@ def test_a_run_of_every_day_has_its_own_times(chart: str) -> None:
 @every_chart
 def test_a_run_without_steps_and_an_unknown_one_are_named(chart: str) -> None:
     """Rather than an empty chart."""
-    builder = Builder().add(run("idle"), run("A"), chunk(1, run="A", clock_s=1.0))
+    builder = Builder().add(run("idle", "still"), run("A"), chunk(1, run="A", clock_s=1.0))
 
     with pytest.raises(NothingToShow, match="run idle has no scheduler steps"):
         draw(chart, builder, runs=["idle"])
     with pytest.raises(UnknownName, match="no run 'nope'"):
         draw(chart, builder, runs=["nope"])
-    with pytest.raises(UnknownName, match="no config 'nope'"):
-        draw(chart, builder, configs=["nope"])
+    for way in ({}, {"split_by": "run"}):
+        with pytest.raises(UnknownName, match="no config 'nope'"):
+            draw(chart, builder, configs=["nope"], **way)
+        with pytest.raises(NothingToShow, match="no scheduler steps in 'still'"):
+            draw(chart, builder, configs=["still"], **way)

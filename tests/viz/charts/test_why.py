@@ -3,6 +3,8 @@
 import pytest
 from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart
 from bench.viz.charts import why
+from bench.viz.output.figure import Figure
+from bench.viz.style import palette
 
 from ...builders import Builder, case, outcome, run
 
@@ -40,11 +42,57 @@ def test_the_title_says_that_nothing_differs(monkeypatch: pytest.MonkeyPatch) ->
     assert title_of(found, monkeypatch) == "step: nothing differs beyond noise"
 
 
+def test_colours_say_which_way_a_part_went(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of them there are: a colour is not that of a config that has the name."""
+    parts = [DifferencePart("copy", 9e6, 7e6, -2e6, -3e6, -1e6)]
+    found = Decomposition("ns", DifferencePart("step", 20e6, 18e6, -2e6, -3e6, -1e6), parts, LEFT)
+    colours = next(
+        layer["encoding"]["color"] for layer in drawn(found, monkeypatch).spec(False)["layer"] if "name" in layer
+    )
+
+    assert dict(zip(colours["scale"]["domain"], colours["scale"]["range"], strict=True)) == {
+        "less": palette.LESS, "unattributed": palette.UNEXPLAINED, "whole": palette.WHOLE
+    }  # fmt: skip
+
+
+def test_where_nothing_differs_at_all_the_unit_is_that_of_the_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not 800,000 ns."""
+    found = Decomposition(
+        "ns",
+        DifferencePart("step", 2e6, 2e6, 0.0, -8e5, 9e5),
+        [],
+        DifferencePart("unattributed", 0.0, 0.0, 0.0, -8e5, 9e5),
+    )
+
+    assert "µs" in str(drawn(found, monkeypatch).spec(False))
+
+
+def test_the_place_of_a_line_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text loses its end; a kernel has its name first."""
+    whole = DifferencePart("work:score", 1e6, 2e6, 1e6, 9e5, 1.1e6)
+    text = "score: rows = sorted(rows, key=lambda n: -n, reverse=False)[::-1]"
+    parts = [
+        DifferencePart(text, 0.0, 9e5, 9e5, 8e5, 1e6, "/far/away/work.py", 11),
+        DifferencePart("fused_gelu", 0.0, 9e4, 9e4, 8e4, 1e5, "/far/away/work.py", 12),
+    ]
+    found = Decomposition("ns", whole, parts, DifferencePart("unattributed", None, None, 1e4, 0.0, 2e4))
+    labels = [values[0] for values in drawn(found, monkeypatch).rows]
+
+    assert labels[:2] == [f"work.py:11  {text}", "fused_gelu (work.py:12)"]
+    shown = drawn(found, monkeypatch).text(90, 30, False)
+    assert "work.py:11  s" in shown and "fused_gelu (work.py:12)" in shown
+
+
 def title_of(found: Decomposition, monkeypatch: pytest.MonkeyPatch) -> str:
     """The title of the chart of these parts."""
+    return drawn(found, monkeypatch).provenance.title
+
+
+def drawn(found: Decomposition, monkeypatch: pytest.MonkeyPatch) -> Figure:
+    """The chart of these parts."""
     monkeypatch.setattr(why, "why", lambda *_, **__: found)
     builder = Builder()
     for name in "ab":
         one = case("step", name)
         builder.add(run(name, name), one, outcome(one))
-    return why.draw(builder, "a", "b").provenance.title
+    return why.draw(builder, "a", "b")
