@@ -230,6 +230,10 @@ def test_an_axis_is_added_in_three_files(copy: Path, tell: Tell, tmp_path: Path)
         assert [row["topology"] for row in found] == ["mesh", "ring"], query
     compared = json.loads(tell("compare", "a", "b", "--all-runs", "--where", "topology=ring", "--format", "json"))
     assert [row["topology"] for row in compared] == ["ring"]
+    steps = ({"batch_id": i, "chunk_sizes": [5 + i], "model_run_ms": 1.0 + i % 3} for i in range(40))
+    (tmp_path / "steps.jsonl").write_text("".join(f"{json.dumps(step)}\n" for step in steps))
+    tell("ingest", "steps:steps.jsonl")
+    assert "model_run_mean" in tell("show", "steps", "--wide")
 
 
 def test_every_file_that_the_page_names_is_there() -> None:
