@@ -84,9 +84,10 @@ def colour_of(steps: dict[str, Any], config: str) -> Any:
 
 
 def pixels(figure: Figure) -> Any:
-    """The plot as drawn, without the title, which says how many points there are."""
+    """The plot as drawn, without the title: it says how many points there are, and a longer one leaves another height."""
+    spec = {key: value for key, value in figure.still("sans-serif").items() if key != "title"}
     with render.Renderer() as renderer:
-        return rendered(renderer, figure.still("sans-serif"))[150:]
+        return rendered(renderer, {**spec, "height": 300})
 
 
 def rendered(renderer: render.Renderer, spec: dict[str, Any]) -> Any:
