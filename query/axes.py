@@ -6,5 +6,4 @@ AXES = sql.case_axes()
 WORK_AXES = tuple(axis for axis in AXES if axis != "parameters")  # those that are columns of their own
 BACKEND_LAST = (*(axis for axis in AXES if axis != "backend"), "backend")  # order of tables that compare backends
 HEADINGS = {axis: {"batch_size": "batch", "sequence_length": "length"}.get(axis, axis) for axis in AXES}
-MODEL_HEADINGS = {**HEADINGS, "name": "model"}  # in tables of comparisons
 GEOMEAN = "geomean"  # the case that stands for the geometric means

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..warehouse.console.numbers import change_of, counted, percent_change, percent_range
 from ..warehouse.console.options import spell_values
 from .ask import ask
-from .axes import AXES, MODEL_HEADINGS
+from .axes import AXES, HEADINGS
 from .comparison import environments
 from .comparison.compare import VERDICTS
 from .comparison.render import metric, why
@@ -27,8 +27,8 @@ HISTORY = 10  # runs
 OF_PARTS = "ANTI JOIN _superseded_cases USING (run_id, case_id) WHERE list_contains(?::VARCHAR[], run_id)"
 DEBUGGING = ("eager", "aot_eager")  # backends that are no candidates: nobody waits for them to be fast
 _COUNTS = ("batch", "length")
-_AXES = tuple(TableColumn(name, "count") if name in _COUNTS else TableColumn(name) for name in MODEL_HEADINGS.values())
-_NAMES = {column.name for column in _AXES} - {"model"}
+_AXES = tuple(TableColumn(name, "count") if name in _COUNTS else TableColumn(name) for name in HEADINGS.values())
+_NAMES = {column.name for column in _AXES} - {"name"}
 _KIND_OF_UNIT = {"ns": "duration", "bytes": "bytes", "count": "count", "ratio": "ratio", "s": "seconds"}
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from ...warehouse.console.numbers import amount, counted, duration, percent_change, probability, ratio, share_of, times
 from ...warehouse.console.tables import escape, shorten
-from ..axes import MODEL_HEADINGS
-from ..comparison.render import metric, value_text
+from ..axes import HEADINGS
+from ..comparison.labels import value_text
+from ..comparison.render import metric
 from .changepoints import LEAST_RUNS
 from .history import History
 from .levels import ChangePoint
@@ -32,7 +33,7 @@ SERIES_SPARE = ("besides", "confidence", "commits", "history")
 SPARE_OF_INCIDENTS = ("from", "to", "commits")
 SHARED_BY_VALUES = (
     "config",
-    *MODEL_HEADINGS.values(),
+    *HEADINGS.values(),
     "metric",
 )  # columns of the values that are said once if all are equal
 PANEL = ("config", "suite", "mode", "dtype", "device", "backend")
@@ -132,9 +133,7 @@ def _legend(marks: str) -> list[str]:
 def _title(series: Series) -> str:
     labels = series.labels
     axes = [
-        f"{MODEL_HEADINGS[axis]} {labels[axis]}"
-        for axis in ("batch_size", "sequence_length")
-        if labels[axis] is not None
+        f"{HEADINGS[axis]} {labels[axis]}" for axis in ("batch_size", "sequence_length") if labels[axis] is not None
     ]
     words = [labels[axis] for axis in ("name", "mode", "backend", "parameters")]
     return escape(f"{metric(labels)} of {' '.join(str(word) for word in (*words, *axes) if word)} ({labels['config']})")
@@ -181,7 +180,7 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
         for one, changes in zip(history.series, history.changes, strict=True)
     }
     columns = [
-        "incident", "verdict", *(MODEL_HEADINGS.get(axis, axis) for axis in axes), "metric", "kind", "since", "commits",
+        "incident", "verdict", *(HEADINGS.get(axis, axis) for axis in axes), "metric", "kind", "since", "commits",
         "before", "after",
         "change", "confidence", "besides", "history",
     ]  # fmt: skip
@@ -210,7 +209,7 @@ def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """The rows of `history.values` as a table."""
     columns = [
         "config",
-        *MODEL_HEADINGS.values(),
+        *HEADINGS.values(),
         "metric",
         "began",
         "run",
@@ -223,7 +222,7 @@ def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     ]
     shown = [
         [
-            row["config"], *(value_text(row[axis]) for axis in MODEL_HEADINGS), metric(row),
+            row["config"], *(value_text(row[axis]) for axis in HEADINGS), metric(row),
             row["began_at"] and row["began_at"].replace(microsecond=0), row["run_id"][:13],
             row["git_commit"] and row["git_commit"][:DIGITS],
             *(None if row[key] is None else amount(row[key], row["unit"]) for key in ("value", "low", "high")),
@@ -248,11 +247,7 @@ def _labels(history: History) -> Sequence[Row]:
 def _varying(history: History) -> list[str]:
     """The axes in which the rows of the table differ, and the model."""
     rows = _labels(history)
-    return [
-        axis
-        for axis in ("config", "machine", *MODEL_HEADINGS)
-        if axis == "name" or len({row[axis] for row in rows}) > 1
-    ]
+    return [axis for axis in ("config", "machine", *HEADINGS) if axis == "name" or len({row[axis] for row in rows}) > 1]
 
 
 def _key(labels: Row) -> tuple[Any, ...]:
@@ -295,9 +290,7 @@ def sentences(
     `members` the table has the changes, not the incidents.
     """
     varying, first = _varying(history), _labels(history)[0]
-    shared = {
-        MODEL_HEADINGS.get(axis, axis): first[axis] for axis in ("config", *MODEL_HEADINGS) if axis not in varying
-    }
+    shared = {HEADINGS.get(axis, axis): first[axis] for axis in ("config", *HEADINGS) if axis not in varying}
     if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"
     kinds = Counter(row["kind"] for row in history.rows)

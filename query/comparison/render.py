@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...warehouse.console.numbers import (
-    JSON_MARKS,
     amount,
     change_of,
     counted,
@@ -22,10 +21,10 @@ from ...warehouse.console.numbers import (
     times,
 )
 from ...warehouse.console.tables import shorten
-from ..axes import MODEL_HEADINGS
 from ..pasteable_sql import list_literal
 from . import environments
 from .compare import CHANGES, SETTLED, VERDICTS, Comparison, Row, is_lost, leaves_times_open
+from .labels import labels_of, plain
 from .sides import Side
 
 COMPARED_SPARE = ("difference",)  # columns of a table that may go where there is no room
@@ -108,22 +107,18 @@ def _is_within(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def render(comparison: Comparison, rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Rows as a table for people; axes that all cases share, and reasons that hold for all, are for `sentences`."""
-    axes, common, assumed = _varying(comparison), _common(comparison), _assumed(comparison)
-    numbers = ("metric", "base", "candidate", "difference", "change", "verdict", "why")
-    return [*(MODEL_HEADINGS[axis] for axis in axes), *numbers], [
+    labels, common, assumed = labels_of(comparison.rows), _common(comparison), _assumed(comparison)
+    numbers, alike = ("metric", "base", "candidate", "difference", "change", "verdict", "why"), _alike(comparison)
+    return [*labels.headings(), *numbers], [
         [
-            *(value_text(row[axis]) for axis in axes), metric(row), amount(row["base_value"], row["unit"]),
+            *labels.cells(row), metric(row), amount(row["base_value"], row["unit"]),
             amount(row["candidate_value"], row["unit"]), _difference(row),
             change_of(row), row["verdict"],
+            "" if row["verdict"] in alike else
             "; ".join(part for part in why(row) if part not in common and part != assumed.get(metric(row))),
         ]
         for row in rows
     ]  # fmt: skip
-
-
-def _varying(comparison: Comparison) -> list[str]:
-    """The axes in which cases differ; of a single case its model."""
-    return [axis for axis in MODEL_HEADINGS if len({row[axis] for row in comparison.rows}) > 1] or ["name"]
 
 
 def members(count: int, names: Sequence[str]) -> str:
@@ -159,13 +154,17 @@ def _assumed(comparison: Comparison) -> dict[str | None, str]:
     return {name: text for name, text in alike.items() if is_one or len(found[name]) > 1}
 
 
+def _alike(comparison: Comparison) -> dict[str, str]:
+    """The reason of each verdict without a number of which all rows, and more than one, have the same."""
+    found: dict[str, list[str]] = {}
+    for row in shown(comparison, everything=True):
+        if row["verdict"] is not None:
+            found.setdefault(row["verdict"], []).append("" if row["low"] is not None else "; ".join(why(row)))
+    return {verdict: texts[0] for verdict, texts in found.items() if texts[0] and len(texts) > 1 == len(set(texts))}
+
+
 def _with_interval(comparison: Comparison) -> list[dict[str, Any]]:
     return [row for row in fold_processor_time(comparison.rows) if row["low"] is not None]
-
-
-def value_text(value: Any) -> Any:
-    """The value of an axis as text; further parameters without the marks of JSON."""
-    return value.translate(JSON_MARKS) if isinstance(value, str) and value.startswith('{"') else value
 
 
 def metric(row: Mapping[str, Any]) -> str | None:
@@ -199,11 +198,12 @@ def verdict(comparison: Comparison) -> str:
     changed = ", ".join([*together, *changes]) or _on_average(comparison) or "no change found"
     beyond = "beyond that " if together else ""
     of_all = f" of {counted(len(rows), 'comparison')}" if changes else ""
-    still_open = (
-        ", every time and rate among them" if leaves_times_open(comparison) and any(map(counts.get, SETTLED)) else ""
-    )
-    failed = f", {before:,} that had failed before" if (before := len(rows) - counts.total()) else ""
-    return f"{changed}{of_all}; {beyond}{counts['SAME']:,} the same, {counts['UNSURE']:,} unsure{failed}{still_open}"
+    others = {"SAME": "the same", "UNSURE": "unsure"}
+    rest = [f"{counts[of]:,} {called}" for of, called in others.items() if counts[of]]
+    rest += [f"{before:,} that had failed before"] if (before := len(rows) - counts.total()) else []
+    still_open = leaves_times_open(comparison) and any(map(counts.get, SETTLED))
+    ends = [*([f"{beyond}{', '.join(rest)}"] if rest else []), *(["no time or rate is decided"] if still_open else [])]
+    return "; ".join([f"{changed}{of_all}", *ends])
 
 
 def _on_average(comparison: Comparison) -> str:
@@ -277,9 +277,10 @@ def _called(rows: Sequence[Row], called: str, count: int) -> str:
     most = max(changes, key=lambda row: abs(math.log(row["ratio"])))
     kind = "worst" if most["ratio"] < 1 else "best"
     factor = times(max(most["ratio"], 1 / most["ratio"]))
-    named = " ".join(filter(None, (most["name"], value_text(most["parameters"]))))
-    parts = (kind if count > 1 else None, shorten(named, NAME), factor)
-    return f"{count:,} {CALLED[called]} ({' '.join(part for part in parts if part)})"
+    case = labels_of(rows).name(most) if len({row["case_id"] for row in rows}) > 1 else None
+    of = metric(most) if len({metric(row) for row in rows}) > 1 else None
+    named = ", ".join(filter(None, (case and shorten(case, NAME), of)))
+    return f"{count:,} {CALLED[called]} ({' '.join(filter(None, (kind if count > 1 else None, named, factor)))})"
 
 
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:
@@ -329,13 +330,10 @@ def _kind(row: Row, assumed: Mapping[str | None, str]) -> str:
 
 
 def shared_axes(comparison: Comparison) -> Iterator[str]:
-    """The axes that are equal in all rows, which the table therefore leaves out."""
-    varying = _varying(comparison)
-    shared = {
-        MODEL_HEADINGS[axis]: row[axis] for row in comparison.rows[:1] for axis in MODEL_HEADINGS if axis not in varying
-    }
-    if texts := [f"{name} {value_text(value)}" for name, value in shared.items() if value is not None]:
+    """The axes and parameters that are equal in all rows, and the reasons, which the table therefore leaves out."""
+    if texts := [f"{name} {plain(value)}".strip() for name, value in labels_of(comparison.rows).shared]:
         yield f"all cases: {', '.join(texts)}"
+    yield from (f"all {verdict}: {text}" for verdict, text in _alike(comparison).items())
     assumed: dict[str, list[str]] = {}
     for name, text in _assumed(comparison).items():
         assumed.setdefault(text, []).append(name or "")
@@ -367,11 +365,11 @@ def shifts(comparison: Comparison) -> Iterator[str]:
 def crossovers(comparison: Comparison) -> Iterator[str]:
     """A sentence for each sweep with a crossover: `b is faster from batch_size 48 on (95 % 32–64): softmax`."""
     sweeps = comparison.crossovers
-    told = [axis for axis in MODEL_HEADINGS if len({row[axis] for row in sweeps}) > 1]
+    labels = labels_of(sweeps)
+    cases = len(set(map(labels.name, sweeps))) > 1
     metrics = len({metric(row) for row in sweeps}) > 1
     for row in sweeps[:SENTENCES]:
-        parts = [f"{value_text(row[axis])}" for axis in told if row[axis] is not None]
-        what = " ".join([*parts, *([metric(row) or ""] if metrics else [])])
+        what = " ".join([*([labels.name(row)] if cases else []), *([metric(row) or ""] if metrics else [])])
         size, low, high = (
             f"{row[end]:.3g}" if row[end] < 1000 else f"{row[end]:,.0f}" for end in ("crossover", "low", "high")
         )

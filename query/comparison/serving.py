@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, change_of, percent
+from ...warehouse.console.numbers import amount, change_of, percent
 from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from .compare import BETTER, LIKELY_BETTER, LIKELY_WORSE, WORSE
+from .labels import value_text
 from .sides import Side
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _nothing_in_common(warehouse: "Warehouse", *sides: Side) -> NothingToShow:
             return NothingToShow(f"{side.name} has no requests of a serving benchmark. {NONE_KEPT}")
         values: dict[str, set[str]] = {}
         for name, backend, parameters in rows:
-            for axis, value in {"model": name, "engine": backend, **json.loads(parameters or "{}")}.items():
+            for axis, value in {"name": name, "engine": backend, **json.loads(parameters or "{}")}.items():
                 values.setdefault(axis, set()).add(str(value))
         found.append(values)
     base, candidate = found
@@ -115,10 +116,10 @@ def _nothing_in_common(warehouse: "Warehouse", *sides: Side) -> NothingToShow:
 
 def render_served(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
     """The rows as a table for people."""
-    columns = ["model", "parameters", "metric", "base", "candidate", "change", "verdict", "intervals by"]
+    columns = ["name", "parameters", "metric", "base", "candidate", "change", "verdict", "intervals by"]
     return columns, [
         [
-            row["name"], str(row["parameters"] or "").translate(JSON_MARKS), row["metric"],
+            row["name"], value_text(row["parameters"]), row["metric"],
             _amount(row["base_value"], row["unit"]),
             _amount(row["candidate_value"], row["unit"]),
             change_of({**row, "unit": NS.get(row["unit"], (row["unit"],))[0]}), row["verdict"], row["evidence"],

@@ -13,7 +13,8 @@ from ..ask import ask
 from ..axes import AXES
 from ..comparison.compare import LIKELY_WORSE, VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
-from ..comparison.render import fold_metrics, fold_processor_time, members, metric, value_text
+from ..comparison.labels import value_text
+from ..comparison.render import fold_metrics, fold_processor_time, members, metric
 from ..resolve import COLUMN_LABELS, resolve_run
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, counted, percent
-from ..comparison.render import value_text
+from ..comparison.labels import value_text
 from ..comparison.sides import Side
 from .kernel_lines import hidden_kernels
 from .parts import Decomposition, DifferencePart, decomposed, ends, part_of

@@ -24,15 +24,15 @@ AXES: dict[str, Any] = {"suite": "builtin", "mode": "inference", "device": "cpu"
 LEVELS = {"main": {"mlp": 1000, "lstm": 2000, "conv": 500}, "branch": {"mlp": 1200, "lstm": 1000, "conv": 500}}
 
 TABLE = """\
-model  backend   metric   base      candidate  difference  change                         verdict  why
-─────  ────────  ───────  ────────  ─────────  ──────────  ─────────────────────────────  ───────  ──────────────────────────────────────────
-lstm   inductor  latency  2.005 ms                                                        BROKEN   candidate OOM: out of memory
-mlp    eager     latency  1.004 ms  1.204 ms   +200 µs     1.20x slower (95 % 1.17–1.23)  SLOWER   q below 0.001; one run each, not confirmed
-mlp    inductor  latency  1.004 ms  1.204 ms   +200 µs     1.20x slower (95 % 1.17–1.23)  SLOWER   q below 0.001; one run each, not confirmed
-lstm   eager     latency  2.005 ms  1.004 ms   −1 ms       2.00x faster (95 % 1.95–2.04)  FASTER   q below 0.001; one run each, not confirmed
+name  backend   metric   base      candidate  difference  change                         verdict  why
+────  ────────  ───────  ────────  ─────────  ──────────  ─────────────────────────────  ───────  ──────────────────────────────────────────
+lstm  inductor  latency  2.005 ms                                                        BROKEN   candidate OOM: out of memory
+mlp   eager     latency  1.004 ms  1.204 ms   +200 µs     1.20x slower (95 % 1.17–1.23)  SLOWER   q below 0.001; one run each, not confirmed
+mlp   inductor  latency  1.004 ms  1.204 ms   +200 µs     1.20x slower (95 % 1.17–1.23)  SLOWER   q below 0.001; one run each, not confirmed
+lstm  eager     latency  2.005 ms  1.004 ms   −1 ms       2.00x faster (95 % 1.95–2.04)  FASTER   q below 0.001; one run each, not confirmed
 """  # noqa: E501
 SAID = """\
-2 slower (worst mlp 1.20x), 1 newly failing, 1 faster (lstm 2.00x) of 6 comparisons; 2 the same, 0 unsure
+2 slower (worst mlp eager 1.20x), 1 newly failing, 1 faster (lstm eager 2.00x) of 6 comparisons; 2 the same
 main (run main-3; 2 more with --all-runs) against branch (run branch-3; 2 more with --all-runs): 1 BROKEN, 2 SLOWER, 1 FASTER, 2 SAME (SAME is shown with --all)
 all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
 all intervals: noise of a run 0.6 %
@@ -43,7 +43,7 @@ not judged: calls_captured (6); show them with --all, --metrics or --where 'phas
 DOCUMENT = """\
 ## main → branch
 
-❌ **2 slower (worst mlp 1.20x), 1 newly failing, 1 faster (lstm 2.00x) of 6 comparisons; 2 the same, 0 unsure**
+❌ **2 slower (worst mlp eager 1.20x), 1 newly failing, 1 faster (lstm eager 2.00x) of 6 comparisons; 2 the same**
 
 base `main-3` · candidate `branch-3`
 
@@ -53,7 +53,7 @@ all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
 
 all intervals: noise of a run 0.6 %
 
-| model | backend | metric | base | candidate | difference | change | verdict | why |
+| name | backend | metric | base | candidate | difference | change | verdict | why |
 |---|---|---|---|---|---|---|---|---|
 | lstm | inductor | latency | 2.005 ms |  |  |  | BROKEN | candidate OOM: out of memory |
 | mlp | eager | latency | 1.004 ms | 1.204 ms | +200 µs | 1.20x slower (95 % 1.17–1.23) | SLOWER | q below 0.001; one run each, not confirmed |
@@ -69,7 +69,7 @@ builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 ma
 <details>
 <summary>The same within 3 %: 2</summary>
 
-| model | backend | metric | base | candidate | difference | change | verdict | why |
+| name | backend | metric | base | candidate | difference | change | verdict | why |
 |---|---|---|---|---|---|---|---|---|
 | conv | eager | latency | 504.5 µs | 504.5 µs | 0 ns | 1.00x (95 % 0.98–1.02) | SAME | within 3 %; one run each |
 | conv | inductor | latency | 504.5 µs | 504.5 µs | 0 ns | 1.00x (95 % 0.98–1.02) | SAME | within 3 %; one run each |

@@ -36,12 +36,12 @@ SLOWER   1970-01-13  latency  +99.4 %       1  lstm   110000000..120000000  +99.
 FASTER   1970-01-25  latency  -20.0 %       1  mlp    230000000..240000000  -20.0 %   -20.0 %
 """
 MEMBERS = """\
-incident  verdict  model  backend   metric   kind       since       commits               before       after           change                           confidence  history
-────────  ───────  ─────  ────────  ───────  ─────────  ──────────  ────────────────────  ───────────  ──────────────  ───────────────────────────────  ──────────  ────────────────────────
-       1  SLOWER   lstm   inductor  latency  excursion  1970-01-30  280000000..290000000  3 ms (n=28)  6 ms (n=1)      +100.0 % (95 % +99.4 to +100.5)  > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
-       2  SLOWER   mlp    inductor  latency  step       1970-01-17  150000000..160000000  1 ms (n=15)  1.2 ms (n=14)   +20.0 % (95 % +19.7 to +20.2)    > 99.99 %   ▁▁▁▁▁▁▁▁▁▁▁▁▁███████████
-       3  SLOWER   lstm   inductor  latency  excursion  1970-01-13  110000000..120000000  3 ms (n=28)  5.982 ms (n=1)  +99.4 % (95 % +98.8 to +99.9)    > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
-       4  FASTER   mlp    eager     latency  step       1970-01-25  230000000..240000000  2 ms (n=24)  1.599 ms (n=6)  -20.0 % (95 % -20.3 to -19.8)    > 99.99 %   ███████████████████▁▁▁▁▁
+incident  verdict  name  backend   metric   kind       since       commits               before       after           change                           confidence  history
+────────  ───────  ────  ────────  ───────  ─────────  ──────────  ────────────────────  ───────────  ──────────────  ───────────────────────────────  ──────────  ────────────────────────
+       1  SLOWER   lstm  inductor  latency  excursion  1970-01-30  280000000..290000000  3 ms (n=28)  6 ms (n=1)      +100.0 % (95 % +99.4 to +100.5)  > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
+       2  SLOWER   mlp   inductor  latency  step       1970-01-17  150000000..160000000  1 ms (n=15)  1.2 ms (n=14)   +20.0 % (95 % +19.7 to +20.2)    > 99.99 %   ▁▁▁▁▁▁▁▁▁▁▁▁▁███████████
+       3  SLOWER   lstm  inductor  latency  excursion  1970-01-13  110000000..120000000  3 ms (n=28)  5.982 ms (n=1)  +99.4 % (95 % +98.8 to +99.9)    > 99.99 %   ▅█▂▁▆▄█▃▅██▁▆▄█▃▅█▂▁▆▄█▃
+       4  FASTER   mlp   eager     latency  step       1970-01-25  230000000..240000000  2 ms (n=24)  1.599 ms (n=6)  -20.0 % (95 % -20.3 to -19.8)    > 99.99 %   ███████████████████▁▁▁▁▁
 """  # noqa: E501
 SAID = """\
 all: config main, suite s, mode inference, device cpu, dtype float32
@@ -73,11 +73,11 @@ inductor  geomean    1.67x (no interval, n=2)  ████▆▆▆▆▆▁  1
 inductor  pass rate  100 %, 2/2                ▅▅▅▅▅▅▅▅▅▅  100 %, 2/2
 """
 VALUES = """\
-config  suite  model  mode       device  dtype    backend   metric   began                run     commit     value     n  status
-──────  ─────  ─────  ─────────  ──────  ───────  ────────  ───────  ───────────────────  ──────  ─────────  ────────  ─  ──────
-main    s      mlp    inference  cpu     float32  inductor  latency  1970-01-04 00:00:00  run-03  030000000  1.002 ms  1  ok
-main    s      mlp    inference  cpu     float32  inductor  latency  1970-01-05 00:00:00  run-04  040000000               OOM
-main    s      mlp    inference  cpu     float32  inductor  latency  1970-01-06 00:00:00  run-05  050000000  1.001 ms  1  ok
+config  suite  name  mode       device  dtype    backend   metric   began                run     commit     value     n  status
+──────  ─────  ────  ─────────  ──────  ───────  ────────  ───────  ───────────────────  ──────  ─────────  ────────  ─  ──────
+main    s      mlp   inference  cpu     float32  inductor  latency  1970-01-04 00:00:00  run-03  030000000  1.002 ms  1  ok
+main    s      mlp   inference  cpu     float32  inductor  latency  1970-01-05 00:00:00  run-04  040000000               OOM
+main    s      mlp   inference  cpu     float32  inductor  latency  1970-01-06 00:00:00  run-05  050000000  1.001 ms  1  ok
 """
 
 Bench = Callable[..., Result]

@@ -105,7 +105,7 @@ def test_a_slower_run_is_bad_news_with_the_cases_that_are() -> None:
     found = asked(*WEEK, *day(8, factor=1.3))
 
     assert found.document.good is False
-    slower = zip(column(found, "regressions", "model"), column(found, "regressions", "change"), strict=True)
+    slower = zip(column(found, "regressions", "name"), column(found, "regressions", "change"), strict=True)
     told = {model: round(change.value or 0, 2) for model, change in slower if isinstance(change, Told)}
     assert told == {"bert": 0.3, "gpt": 0.3, "vit": 0.3}
 
@@ -142,7 +142,7 @@ def test_a_case_that_is_gone_is_bad_news() -> None:
 
     assert found.document.good is False
     assert "no longer measured" in found.document.verdict
-    assert set(column(found, "regressions", "model")) == {"vit"}
+    assert set(column(found, "regressions", "name")) == {"vit"}
 
 
 def test_a_first_run_is_neither() -> None:
@@ -258,8 +258,8 @@ def test_a_report_of_a_part_sums_up_the_whole_night(part: str) -> None:
     ):  # fmt: skip
         assert column(found, "summary", name)[compiled] == whole[told]
     assert (whole["rate"], whole["rate_before"]) == ("67%, 2/3", "100%, 3/3")
-    assert {*column(found, "suite-0", "model")} == {"bert", "gpt", "vit"}
-    assert column(found, "warnings", "model") == ["gpt"]
+    assert {*column(found, "suite-0", "name")} == {"bert", "gpt", "vit"}
+    assert column(found, "warnings", "name") == ["gpt"]
     assert "run_id IN ('day-04', 'day-05', 'day-06')" in section(found, "suite-0").command
     assert found.document.facts[-1] == ("parts", "day-04, day-05, day-06")
 
@@ -310,7 +310,7 @@ def test_what_changed_comes_first_and_what_is_cut_has_a_command() -> None:
     assert text.count("_and ") >= 2
     assert "151 findings in 2 lines" in text
     (together,) = [
-        number for number, name in enumerate(column(found, "regressions", "model")) if "150 cases" in str(name)
+        number for number, name in enumerate(column(found, "regressions", "name")) if "150 cases" in str(name)
     ]
     assert str(column(found, "regressions", "reason")[together]).startswith("+29.7 to +30.4 %; ")
     change = column(found, "regressions", "change")[together]
@@ -336,7 +336,7 @@ def test_every_suite_has_its_cases() -> None:
     """All cases with something to compare with, the smallest gain first, those without one before."""
     found = asked(*WEEK)
 
-    assert sorted(map(str, column(found, "suite-0", "model"))) == ["bert", "gpt", "vit"]
+    assert sorted(map(str, column(found, "suite-0", "name"))) == ["bert", "gpt", "vit"]
     assert [round(float(str(value)), 1) for value in column(found, "suite-0", "speedup")] == [2.0, 2.0, 2.0]
 
 

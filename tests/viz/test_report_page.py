@@ -148,7 +148,7 @@ def test_wide_tables_fit_a_window_of_1300_pixels(browser: Page, tmp_path: Path) 
         "compile": "41.3 s", "compile before": "41.1 s", "memory": "0.89x", "memory before": "0.89x", "flagged": "43",
     }  # fmt: skip
     changes = {
-        "verdict": "SLOWER", "suite": "huggingface", "model": "DebertaV2ForQuestionAnswering", "mode": "inference",
+        "verdict": "SLOWER", "suite": "huggingface", "name": "DebertaV2ForQuestionAnswering", "mode": "inference",
         "device": "cuda", "dtype": "bfloat16", "backend": "inductor_no_cudagraphs", "batch": "24", "length": "512",
         "metric": "cuda_allocated_peak", "base": "4.657 GiB", "candidate": "6.519 GiB",
     }  # fmt: skip

@@ -101,7 +101,7 @@
     });
   const FACTS = { run: "run_id", commit: "git_commit, git_dirty", branch: "git_branch", status: "status", "measured by": "source", machine: "host" };
   const AXES = ["suite", "name", "mode", "device", "dtype", "backend", "batch_size", "sequence_length", "parameters"];
-  const HEADINGS = { name: "model", batch_size: "batch", sequence_length: "length" };
+  const HEADINGS = { batch_size: "batch", sequence_length: "length" };
   // The axes in which these cases differ, the name among them, and what they share in words.
   const apartOf = (c, cases) => {
     const apart = c.axes.filter((axis) => axis === "name" || new Set(cases.map((place) => c[axis][place])).size > 1);

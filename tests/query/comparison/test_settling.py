@@ -150,7 +150,7 @@ def test_sizes_that_are_the_same_settle_no_time() -> None:
     found = compare(Builder().add(*events), Side("a", ("a",)), Side("b", ("b",)))
 
     assert exit_code(found) == Exit.TOO_LITTLE
-    assert verdict(found) == "no change found; 1 the same, 1 unsure, every time and rate among them"
+    assert verdict(found) == "no change found; 1 the same, 1 unsure; no time or rate is decided"
     sizes = replace(found, rows=[row for row in found.rows if row["unit"] == "bytes"], shifts=[])
     assert exit_code(sizes) == Exit.OK
 

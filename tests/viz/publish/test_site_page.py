@@ -138,14 +138,14 @@ def test_a_judged_pair_shows_what_compare_prints(browser: Page, folder: Path, wa
     address = browser.ask("location.hash")
     browser.open(folder / "index.html")
     go(browser, address)
-    assert {row["model"] for row in table(browser)} == {"bert"}
+    assert {row["name"] for row in table(browser)} == {"bert"}
 
 
 def test_numbers_of_an_unjudged_pair_are_printed_as_by_compare(browser: Page, folder: Path) -> None:
     """Values of every size and unit, half-way ones to the even digit; no verdict is claimed, and the page says so."""
     browser.open(folder / "index.html")
     go(browser, "#/compare/first/second")
-    shown = {row["model"]: row for row in table(browser)}
+    shown = {row["name"]: row for row in table(browser)}
 
     for place, value in enumerate(values()):
         row, unit, after = shown[f"value-{place}"], UNITS[place % len(UNITS)], value * (1 + 1 / 7)
@@ -163,11 +163,11 @@ def test_values_are_sorted_by_size_whatever_their_units(browser: Page, folder: P
     go(browser, "#/compare/first/second")
     head = f"[...document.querySelectorAll('#view th button')].find(button => button.textContent === '{column}')"
     browser.ask(f"{head}.click()")
-    down = [row["model"] for row in table(browser)]
+    down = [row["name"] for row in table(browser)]
     sizes = {f"value-{place}": value for place, value in enumerate(values())}
     shown = [sizes[model] for model in down]
     browser.ask(f"{head}.click()")
-    up = [row["model"] for row in table(browser)]
+    up = [row["name"] for row in table(browser)]
 
     assert len(shown) == len(sizes)
     assert all(second <= first * 1.001 for first, second in itertools.pairwise(shown))

@@ -86,7 +86,7 @@ def case_of(warehouse: Builder, name: str) -> str:
 def test_names_stand_as_they_are_and_parameters_as_words(page: Page) -> None:
     """Braces of a name are part of it; those of parameters are JSON."""
     go(page, "#/cases")
-    rows = {row["model"]: row for row in table(page)}
+    rows = {row["name"]: row for row in table(page)}
 
     assert {"{{7*7}}", LONG, "broken", "last"} == rows.keys()
     assert rows["{{7*7}}"]["parameters"] == 'tokens: 1-2, top: {"k":1}'
@@ -109,7 +109,7 @@ def test_failures_of_one_name_are_told_apart(page: Page) -> None:
 def test_a_run_without_a_common_metric_of_a_case_shows_one_of_its_own(page: Page) -> None:
     """No row of its table is empty."""
     go(page, f"#/run/{run_of(3)}")
-    (last,) = [row for row in table(page) if row["model"] == "last"]
+    (last,) = [row for row in table(page) if row["name"] == "last"]
 
     assert last["tokens per second"] == "1000 tokens/s"
 
