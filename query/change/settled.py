@@ -77,13 +77,10 @@ class Searches:
         """The changes of these values, which stay known; None if they were not searched for such."""
         key = _key(x, exponent, significance, min_magnitude)
         found = self.before.get(key)
-        try:
-            changes = None if found is None else [ChangePoint(*change) for change in found]
-        except TypeError:  # a file that somebody wrote
+        if found is None:
             return None
-        if changes is not None:
-            self.kept[key] = found
-        return changes
+        self.kept[key] = found
+        return [ChangePoint(*change) for change in found]
 
     def keep(
         self, x: "Floats", exponent: int, significance: float, min_magnitude: float, found: Iterable[ChangePoint]

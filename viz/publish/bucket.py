@@ -65,12 +65,12 @@ def _before(bucket: Bucket) -> dict[str, str | None]:
         manifest = json.loads(bucket.read(MANIFEST))
     except Missing:
         manifest = {"kind": None if any(True for _ in bucket.list("")) else KIND, "files": {}}
-    except ValueError:
+    except (ValueError, RecursionError):
         manifest = {}
-    if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(manifest.get("files"), dict):
+    if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
         raise BenchError(f"{bucket.url} holds files that bench publish did not write. Name an empty prefix.")
-    files: dict[str, str | None] = manifest["files"]
-    return files
+    files = manifest.get("files")
+    return files if isinstance(files, dict) else {}  # what somebody changed names nothing: all is sent again
 
 
 def _put(bucket: Bucket, name: str, content: bytes) -> None:

@@ -50,8 +50,8 @@ class SiteContents:
     sparks: Mapping[tuple[Any, ...], Sequence[Row]]  # panel -> rows of history(), oldest first
 
 
-def read(warehouse: "Warehouse", searches: Searches) -> SiteContents:
-    """Read a store; `searches` is what is known of changes, and takes what is found."""
+def read(warehouse: "Warehouse", searches: Searches, *, logs: bool) -> SiteContents:
+    """Read a store; `searches` is what is known of changes, and takes what is found. With `logs` they are published too."""
     known = ", ".join(("host", *RUN, *ENVIRONMENT))
     runs = warehouse.dicts(f"SELECT {known} FROM run_details ORDER BY began_at NULLS FIRST, run_id")
     machines = {run: shortened(name) for run, name in warehouse.rows("SELECT run_id, machine FROM machines") if name}
@@ -67,7 +67,7 @@ def read(warehouse: "Warehouse", searches: Searches) -> SiteContents:
     for row in warehouse.dicts(f"FROM history(k := {SPARK:d}) ORDER BY position"):
         sparks[tuple(row[column] for column in PANEL)].append(row)
     newest = _of_newest(suites, runs)
-    return SiteContents(runs, machines, cases, labels, values, _digests(warehouse), history, newest, sparks)
+    return SiteContents(runs, machines, cases, labels, values, _digests(warehouse, logs), history, newest, sparks)
 
 
 def _of_newest(suites: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
@@ -77,10 +77,13 @@ def _of_newest(suites: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
     return sorted(kept, key=lambda row: places[row["config"]])
 
 
-def _digests(warehouse: "Warehouse") -> dict[str, str]:
-    """A checksum of each run, which tells whether any of its values or endings changed."""
+def _digests(warehouse: "Warehouse", logs: bool) -> dict[str, str]:
+    """A checksum of each run, which tells whether any of its values or endings changed.
+
+    It stands in the site, so it is made of published columns only: of others a guess could be checked against it.
+    """
     values = "case_id, metric, phase, unit, median, median_low, median_high, n"
-    endings = f"case_id, kind, {', '.join((*ENDING, *LOG))}"
+    endings = ", ".join(("case_id", "kind", *ENDING, *(LOG if logs else ())))
     found: dict[str, str] = {}
     for query in (
         f"SELECT run_id, bit_xor(hash({values})) FROM _all_cells WHERE {tiles.KEPT} GROUP BY run_id",

@@ -97,7 +97,7 @@ def _written(
         file = folder.add(f"{DATA_FOLDER}/{named('figure.svg', image)}", image)
         title = figure.provenance.title
         facts = figure.spec(False)["description"].removeprefix(f"{title}. ")
-        picture = (file, shortened(title), shortened(facts), f"bench viz {one.chart.command}")
+        picture = (file, shortened(title), shortened(facts), shortened(f"bench viz {one.chart.command}"))
         folder.keep("figures", key, [picture])
         found.setdefault(one.of, []).append(picture)
     return found

@@ -4,6 +4,7 @@ Names of data are made of their content and are never written twice. What is new
 last, by renaming; what neither the new page nor the one before names is removed after that.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from .payload import DATA_FOLDER
 MANIFEST = "site.json"
 FRONT_PAGE = "index.html"
 KIND = "bench site"
-_WRITTEN = re.compile(r"\.?[a-z]+-[0-9a-f]{12}\.(js|svg)(\.tmp)?")
+_WRITTEN = re.compile(r"\.?[a-z]+-[0-9a-f]{12}\.(js|css|svg)(\.tmp)?")
 
 
 @dataclass(slots=True)
@@ -58,7 +59,8 @@ class SiteFolder:
             raise BenchError(
                 f"{root} holds files that bench publish did not write. Name an empty folder, or a new one."
             )
-        return cls(root, manifest)
+        seal = manifest.pop("seal", None)
+        return cls(root, manifest if seal == _seal(manifest) else {})  # what somebody changed may hold anything
 
     def reused(self, kind: str, key: str) -> Any:
         """The files kept under a key when the site was published last; None unless all of them are there."""
@@ -95,24 +97,21 @@ class SiteFolder:
         # until the page is there, the manifest names the files of both sites
         both = {**manifest, "files": {**self.before.get("files", {}), **self.files}}
         page = self._ends.pop(FRONT_PAGE)
-        self._write(MANIFEST, _json(both), counted=False)
+        self._write(MANIFEST, sealed(both), counted=False)
         for name, content in self._ends.items():
             self._replace(name, content)
         self._replace(FRONT_PAGE, page)
         for name in sorted(stale | self._strays()):
             (self.root / name).unlink(missing_ok=True)
-        written = _json(manifest)
+        written = sealed(manifest)
         self._write(MANIFEST, written)
         self.manifest_bytes = len(written)
 
     def _strays(self) -> set[str]:
-        """Data that an interrupted publishing left."""
-        there = {
-            f"{DATA_FOLDER}/{path.name}"
-            for path in (self.root / DATA_FOLDER).glob("*")
-            if _WRITTEN.fullmatch(path.name)
-        }
-        return there - {*self.files}
+        """Files named by their content that an interrupted publishing left, or one whose manifest somebody changed."""
+        folders = {"": self.root, f"{DATA_FOLDER}/": self.root / DATA_FOLDER}
+        there = {f"{name}{path.name}" for name, folder in folders.items() for path in folder.glob("*")}
+        return {name for name in there if _WRITTEN.fullmatch(name.rpartition("/")[2])} - {*self.files}
 
     def _is_there(self, name: str) -> bool:
         """True if a file of the site before is there as it was written."""
@@ -155,5 +154,11 @@ def is_contained(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts
 
 
-def _json(manifest: dict[str, Any]) -> bytes:
-    return json.dumps(manifest, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
+def _seal(manifest: dict[str, Any]) -> str:
+    """A checksum of a manifest."""
+    return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()[:24]
+
+
+def sealed(manifest: dict[str, Any]) -> bytes:
+    """The file of a manifest, with its checksum."""
+    return json.dumps({**manifest, "seal": _seal(manifest)}, separators=(",", ":")).encode() + b"\n"

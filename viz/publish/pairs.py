@@ -7,8 +7,10 @@ changed; any other pair the page sets side by side without verdicts, for these n
 import hashlib
 import itertools
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..._version import __version__
@@ -69,6 +71,8 @@ def write(
     pairs: Sequence[Pair],
     configs: Mapping[str, str],
     digests: Mapping[str, str],
+    *,
+    logs: bool,
 ) -> dict[str, str]:
     """Write a file for each pair that is not there yet: a verdict stands until a run of its sides, or a rule, changes.
 
@@ -81,11 +85,12 @@ def write(
         pairs: From `chosen`.
         configs: Config of each run.
         digests: Of each run.
+        logs: Quote what programs wrote of why a case failed.
 
     Returns:
         Names of the files by `base|candidate`.
     """
-    rules = f"{FORMAT} {__version__} {warehouse.rows('FROM _floor_rules')}"
+    rules = f"{FORMAT} {__version__} {'logs ' if logs else ''}{warehouse.rows('FROM _floor_rules')}"
     runs_of_config = Counter(configs.values())
     repeats: dict[str, list[str]] = defaultdict(list)
     query = "SELECT run_id, other_run_id FROM related_runs WHERE list_contains(?::VARCHAR[], run_id) ORDER BY ALL"
@@ -97,7 +102,7 @@ def write(
         key = hashlib.sha256(f"{rules} {said}".encode("utf-8", "replace")).hexdigest()[:32]
         found = folder.reused("pairs", key)
         if found is None:
-            judged = judge(warehouse, base, candidate)
+            judged = judge(warehouse, base, candidate, logs=logs)
             if judged:
                 judged["known"] = sum(runs_of_config[config] for config in {configs[base], configs[candidate]})
             found = folder.add(*script("pair", pack(judged))) if judged else ""
@@ -107,12 +112,17 @@ def write(
     return files
 
 
-def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] | None:
-    """The comparison of two runs, with their repeats, as `bench compare` prints it; None where there is none."""
+def judge(warehouse: "Warehouse", base: str, candidate: str, *, logs: bool) -> dict[str, Any] | None:
+    """The comparison of two runs, with their repeats, as `bench compare` prints it; None where there is none.
+
+    Without `logs` it says how cases failed, and not in what words of a program.
+    """
     try:
         comparison = compare(warehouse, *find_sides(warehouse, base, candidate))
     except BenchError:  # such as two sides that repeat each other
         return None
+    if not logs:
+        comparison = replace(comparison, rows=[{**row, "reason": _without_quotes(row)} for row in comparison.rows])
     rows = render.shown(comparison, everything=True)
     columns, cells = render.render(comparison, rows)
     first = columns.index("metric")
@@ -137,6 +147,18 @@ def judge(warehouse: "Warehouse", base: str, candidate: str) -> dict[str, Any] |
         "labels": list(labels),
         "texts": list(texts),
     }
+
+
+def _without_quotes(row: Mapping[str, Any]) -> str:
+    """The reason of a row whose end is how each side failed, without what programs wrote of it (`_ending_reason`)."""
+    told: str = row["reason"]
+    endings = [
+        re.search(rf"(?:^|; )({side} {re.escape(status)}(?: in \d+ of \d+ runs)?)(?=: |; |$)", told)
+        for side in ("base", "candidate")
+        if (status := row[f"{side}_status"]) not in (None, "ok")
+    ]
+    before = told[: min((ending.start() for ending in endings if ending), default=len(told))]
+    return "; ".join(filter(None, (before, *(ending[1] for ending in endings if ending))))
 
 
 def _label(row: Mapping[str, Any]) -> tuple[str | None, ...] | None:

@@ -48,6 +48,7 @@ ENDING = {
     "exit_code": "exit code",
 }
 LOG = {
+    "reason": "why in a line",
     "message": "what it said",
     "stderr_tail": "the end of what its program wrote",
 }  # of `case_outcomes`, for `--with-logs`
@@ -85,8 +86,9 @@ def withheld_with(logs: bool) -> str:
 
 def log(texts: Iterable[str | None]) -> str:
     """The last lines of what a program wrote of its end, as they may be published."""
-    told = [text.strip() for text in texts if text and text.strip()]
-    whole = "\n".join(dict.fromkeys(told)).splitlines()
+    told = dict.fromkeys(text.strip() for text in texts if text and text.strip())
+    own = [text for text in told if not any(text in other for other in told if other != text)]
+    whole = "\n".join(own).splitlines()
     return "\n".join(shortened(line[:500]) for line in whole[-LOG_LINES:])
 
 

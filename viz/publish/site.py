@@ -52,7 +52,7 @@ def publish(
     """
     folder = SiteFolder.open(root)
     searches = Searches(folder.before.get("kept", {}).get("searches", {}))
-    found = contents.read(warehouse, searches)
+    found = contents.read(warehouse, searches, logs=logs)
     folder.kept["searches"] = searches.kept
     told = incidents.tell(found)
     runs = [run["run_id"] for run in found.runs]
@@ -60,7 +60,7 @@ def publish(
     divided = tiles.write(warehouse, folder, runs, cases, found.values, found.digests, logs=logs)
     chosen = pairs.chosen(warehouse, found.history.incidents if found.history else [])
     configs = {run["run_id"]: run["config"] for run in found.runs}
-    compared = pairs.write(warehouse, folder, chosen, configs, found.digests)
+    compared = pairs.write(warehouse, folder, chosen, configs, found.digests, logs=logs)
     pictures = figures.write(
         warehouse, folder, runs, [pair for pair in chosen if "|".join(pair) in compared], found.digests
     )
