@@ -193,11 +193,14 @@ def run_gitlab(
     """Run the jobs of `ci/gitlab.yml` in a checkout, in their order, each if its rules say so.
 
     Secrets are variables of the environment `bench`: a job without that environment does not get them. The job that measures
-    runs once for each leg of its matrix, with these variables; what the legs leave lies in one folder.
+    runs once for each leg of its matrix, with these variables; what the legs leave lies in one folder. The checkout is clean, but
+    for what a job keeps from pipeline to pipeline.
     """
     pipeline = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
     common = {**pipeline["variables"], **pipeline[".bench"]["variables"]}
     found = Outcome(0, [], {}, "")
+    if "public" not in pipeline["pages"]["cache"]["paths"]:
+        shutil.rmtree(folder / "public", ignore_errors=True)
     jobs = [("bench-fetch", {}), *(("bench-measure", leg) for leg in legs), ("bench-finish", {}), ("pages", {})]
     for name, leg in jobs:
         job = pipeline[name]

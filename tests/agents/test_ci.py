@@ -297,17 +297,21 @@ def test_legs_of_a_matrix_keep_apart(checkout: Checkout, forge: Forge) -> None:
 
 @exhaustive
 def test_gitlab_publishes_a_site_where_asked_for(checkout: Checkout, forge: Forge) -> None:
-    """Only then, and only of the default branch: a site may be public."""
+    """Only then, and only of the default branch: a site may be public; the next pipeline writes what differs."""
     assert "pages" not in gitlab(checkout, forge).ran
     done = gitlab(checkout, forge, given={"BENCH_PAGES": "yes", "CI_PROJECT_PATH": "team/it"})
 
     assert (done.code, done.ran[-1]) == (0, "pages"), done.output
     assert "<title>team/it</title>" in (checkout.folder / "public" / "index.html").read_text()
+    style = next((checkout.folder / "public").glob("site-*.css"))
+    written = style.stat().st_mtime_ns
+    assert gitlab(checkout, forge, given={"BENCH_PAGES": "yes", "CI_PROJECT_PATH": "team/it"}).code == 0
+    assert style.stat().st_mtime_ns == written
 
 
 @exhaustive
 def test_github_publishes_the_branch_of_the_store(checkout: Checkout) -> None:
-    """The step of ci/pages.yml, run where its checkout lies, leaves the folder that the next step uploads."""
+    """The step of ci/pages.yml, run where its checkout lies, leaves the folder that is uploaded, and that the next night finds."""
     results = checkout.folder / "results.csv"
     results.write_text("name,latency_ms\nmlp,1.5\n")
     words = ["bench", "ingest", str(results), "--map", "name=name,value=latency_ms,unit:=ms", "--store", "store"]
@@ -315,6 +319,9 @@ def test_github_publishes_the_branch_of_the_store(checkout: Checkout) -> None:
     steps = yaml.safe_load((ROOT / "ci" / "pages.yml").read_text())["jobs"]["publish"]["steps"]
     (step,) = [step for step in steps if "bench publish" in step.get("run", "")]
     (upload,) = [step for step in steps if "upload-pages-artifact" in step.get("uses", "")]
+    (cached,) = [one for one in steps[: steps.index(step)] if "actions/cache@" in one.get("uses", "")]
+    assert cached["with"]["path"] == upload["with"]["path"]
+    assert cached["with"]["key"].startswith(cached["with"]["restore-keys"])
     environment = {**checkout.environment, "REPOSITORY": "$(touch pwned)"}
     subprocess.run(["sh", "-c", step["run"]], cwd=checkout.folder, env=environment, check=True, capture_output=True)
 
