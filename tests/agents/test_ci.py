@@ -311,7 +311,7 @@ def test_gitlab_publishes_a_site_where_asked_for(checkout: Checkout, forge: Forg
 
 @exhaustive
 def test_github_publishes_the_branch_of_the_store(checkout: Checkout) -> None:
-    """The step of ci/pages.yml, run where its checkout lies, leaves the folder that is uploaded, and that the next night finds."""
+    """The step of ci/pages.yml, run where its checkout lies, leaves the folder to upload, which the next night finds."""
     results = checkout.folder / "results.csv"
     results.write_text("name,latency_ms\nmlp,1.5\n")
     words = ["bench", "ingest", str(results), "--map", "name=name,value=latency_ms,unit:=ms", "--store", "store"]
