@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from .readers.folders import date_in
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -266,8 +268,9 @@ class Format(ABC):
         return ""
 
     def result_set(self, name: str) -> str:
-        """The result set of its folder that a file belongs to; each is a run of the same config."""
-        return ""
+        """The result set of its folder that a file belongs to, by the day in its name; each is a run of the same config."""
+        day = date_in(name) if self.runs == FOLDER else None
+        return day.date().isoformat() if day else ""
 
     def order(self, names: Iterable[str]) -> list[str]:
         """The order of the files of a result set."""

@@ -259,13 +259,17 @@ def _plan_set(
 
 def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: SourceOptions) -> NoFilesError:
     """The error of a path in which no file is recognised: what lies there, and how it could be read."""
-    looks = "\n".join(f"  {name} {look}" for name, look in list(unknown.items())[:SHOWN])
-    more = f"\n  … and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+    alike: dict[str, list[str]] = {}
+    for name, look in unknown.items():
+        alike.setdefault(look, []).append(name)
+    told = [f"  {_files(names)} {look}" for look, names in alike.items()]
+    looks = "\n".join(told[:SHOWN])
+    more = f"\n  … and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
     if not unknown:
         return NoFilesError(f"nothing in {want.path} can be loaded.", unknown)
     if options.own is not None:
         return NoFilesError(f"nothing in {want.path} can be read as you say:\n{looks}{more}", unknown)
-    if proposal := _proposal(want, unknown):
+    if proposal := _proposal(want, unknown, is_of_all=len(alike) == 1):
         return NoFilesError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}", unknown, proposes=True)
     others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
     return NoFilesError(
@@ -276,6 +280,10 @@ def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: Source
     )
 
 
+def _files(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} (and {counted(len(names) - 1, 'other')})"
+
+
 def _left_out(want: RequestedPath, unknown: Mapping[str, str], options: SourceOptions) -> Iterator[str]:
     """Notes about files that are not recognised, each with the command whose answer says how to read it."""
     asked = want.path.is_dir() and options.own is None
@@ -284,14 +292,14 @@ def _left_out(want: RequestedPath, unknown: Mapping[str, str], options: SourceOp
         yield f"{Path(want.path.name, name)} {look}; left out{how}"
 
 
-def _proposal(want: RequestedPath, unknown: Iterable[str]) -> str | None:
-    """A command that reads the first table among some files: to paste, or to correct."""
+def _proposal(want: RequestedPath, unknown: Iterable[str], *, is_of_all: bool) -> str | None:
+    """A command that reads the first table among some files, or all if they look the same: to paste, or to correct."""
     from .user_formats.proposal import propose
 
     for name in itertools.islice(unknown, SHOWN):
         path = want.path / name if want.path.is_dir() else want.path
         if (words := propose(path)) is not None:
-            asked = want.above or path
+            asked = want.above or (want.path if is_of_all else path)
             place = shlex.quote(f"{want.config}:{asked}" if want.config else str(asked))
             return (
                 "It is a table. What its columns may mean, to paste or correct (fields: bench ingest --help):\n"

@@ -22,6 +22,7 @@ from .load_notes import notes_on_setups, notes_on_units
 from .plan import IngestPlan, NewPart, SourceOptions, make_plan, parse
 from .progress import IngestProgress
 from .reader_faults import Fault, ReaderFailed, faults_of, reading
+from .readers.folders import date_in
 from .source_index import KnownSources, read_index, read_log, write_index
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ KNOWN_SPAN = (
     " bench forget FILE --yes, then bench ingest FILE --again --engine NAME"
 )
 OBJECTS = 1_000_000  # new ones between two looks of the garbage collector, which took a quarter of the time
+DAY_S = 86400  # a date in a name may be of another time zone
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
 
 
@@ -185,6 +187,7 @@ class _Loader:
         self.left_forgotten: set[str] = set()  # runs that were met and not loaded
         self.notes: list[str] = []
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
+        self._dated: list[str] = []  # names of files that say when their runs began
         self._differs: set[str] = set()  # facts that files say otherwise
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._loaded_at: dict[tuple[str, int], int] = {}  # of each part, in the order given, whatever thread is faster
@@ -203,6 +206,10 @@ class _Loader:
             self._load(parts)
         if self._faults:
             raise faults_of(self._faults, len(parts))
+        if self._dated:
+            first, *others = sorted(self._dated)
+            more = f" and {counted(len(others), 'other')}" if others else ""
+            self.notes.append(f"began on the day in the name: the run of {first}{more}; --set time=… says otherwise")
         for name, column in FACTS.items():
             if column in self._differs:
                 self.notes.append(f"--set {name}: what the files say differs, and is kept")
@@ -320,6 +327,7 @@ class _Loader:
         """Rows for the runs of some parts that have no row yet: as a part describes them, else without description."""
         from ..warehouse.events import RunRecord, as_json
 
+        paths = {part.run_id: part.path for part in reversed(parts)}
         described = [(part.name, run) for part in parts for run in done[part.key].runs]
         plain = [
             (part.name, RunRecord(run_id=part.run_id, config=part.config, source=part.format.name))
@@ -331,7 +339,7 @@ class _Loader:
             if run.run_id not in self._written:
                 self._written[run.run_id] = run.environment_id
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
-                said = {key: value for key, value in self.facts.items() if getattr(run, key) is None}
+                said = {key: value for key, value in self._facts_of(run, paths).items() if getattr(run, key) is None}
                 self._differs |= {key for key, value in self.facts.items() if getattr(run, key) not in (None, value)}
                 rows.append(replace(run, tags=as_json(tags) if tags else None, bench_version=__version__, **said))
             elif self._written[run.run_id] is None and run.environment_id is not None:
@@ -341,6 +349,18 @@ class _Loader:
             elif run.environment_id not in (None, self._written[run.run_id]):
                 self.notes.append(f"{name}: {ELSEWHERE}")
         return rows
+
+    def _facts_of(self, run: "RunRecord", paths: Mapping[str, Path]) -> Mapping[str, Any]:
+        """What the user says of a run, and when it began if its file's name or its folder's says that."""
+        path = paths.get(run.run_id)
+        if path is None or run.started_at is not None or "started_at" in self.facts:
+            return self.facts
+        name, folder = path.name, path.absolute().parent.name
+        day = date_in(name) or date_in(folder)
+        if day is None or day.timestamp() > time.time() + DAY_S:
+            return self.facts
+        self._dated.append(name if date_in(name) else f"{folder}/{name}")
+        return {**self.facts, "started_at": int(day.timestamp()) * 1_000_000}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
-"""Folders of results: which of them are repeats, and which are configs."""
+"""Names of folders and files of results: which are repeats, which are configs, and which dates they hold."""
 
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 _REPEAT = re.compile(
@@ -9,6 +10,20 @@ _REPEAT = re.compile(
     r"|(?:\w*[-_.])?\d{4}([-_.]?)\d{2}\1\d{2}(?:[-_.T ]?\d{2}[-_.:h]?\d{2}(?:[-_.:m]?\d{2})?)?\w?)",
     re.IGNORECASE,
 )
+_DATE = re.compile(  # neither a part of a longer number nor of a checksum
+    r"(?<![0-9a-fA-F])(20\d\d)([-_.]?)(\d\d)\2(\d\d)"
+    r"(?:[-_.T ]?([01]\d|2[0-3])[-_.:h]?([0-5]\d)(?:[-_.:m]?([0-5]\d))?)?(?![0-9a-fA-F])"
+)
+
+
+def date_in(name: str) -> datetime | None:
+    """The date in the name of a file or folder, with the time of day if that follows it: `nightly-2026-11-01.csv`."""
+    for year, _, *rest in _DATE.findall(name):
+        try:
+            return datetime(int(year), *(int(number or 0) for number in rest), tzinfo=UTC)
+        except ValueError:  # no day of the calendar
+            continue
+    return None
 
 
 def is_repeat(name: str) -> bool:

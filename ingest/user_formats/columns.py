@@ -18,7 +18,8 @@ NUMBER_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WHOLE = re.compile(r"\d{1,18}")
 MANY = 20  # values of a column; one with more, most of which stand in one row, parts nearly every row from all others
 COUNTER = re.compile(
-    r"(index|idx|iter(ation)?|step|rep(eat|etition)?|round|row|sample|trial|unnamed: \d+)s?([ _]?(id|idx|index|no|num|number))?",
+    r"(index|idx|iter(ation)?|step|rep(eat|etition)?|round|row|sample|seed|trial|unnamed: \d+)s?"
+    r"([ _]?(id|idx|index|no|num|number))?",
     re.IGNORECASE,
 )
 CLOCK = re.compile(r"(.*[ _])?(ts|time_?stamp|epoch|unix_?time|wall_?time)([ _](s|ms|us|ns))?", re.IGNORECASE)

@@ -64,6 +64,10 @@ class MappedFormat(Format):
         """Never: the user chooses this format."""
         return False
 
+    def result_set(self, name: str) -> str:
+        """The day in a file's name, unless its rows say when they were measured."""
+        return "" if self.mapping.parts_runs else super().result_set(name)
+
     def unfit(self, path: Path) -> str | None:
         """The reason for which the mapping is not of this file: it is not a table, or lacks a column."""
         try:

@@ -34,6 +34,7 @@ TABLES = {
     '[{"kernel": "a", "time_us": 3.5, "size": 4}]': "name=kernel,parameters=size,value=time_us,unit:=us",
     "op,ts,ms\na,1764500000.25,1\nb,1764500001.5,2\n": "name=op,time=ts,value=ms,unit:=ms",
     "op,wall_time_ms,ms\na,5,1\nb,9,2\n": "name=op,ignore=wall_time_ms,value=ms,unit:=ms",  # of an unknown origin
+    "op,seed,ms\na,0,1\na,1,2\n": "name=op,ignore=seed,value=ms,unit:=ms",  # runs of other seeds are repeats
     "a,b\nx,y\nz,w\n": None,
     "just text\n": None,
 }  # fmt: skip
@@ -57,6 +58,26 @@ def test_the_error_holds_the_line_to_paste(tmp_path: Path, monkeypatch: pytest.M
 
     assert str(error.value).splitlines()[-1] == "  bench ingest 'main:my table.csv' --map name=op,value=ms,unit:=ms"
     assert "--format" not in str(error.value)
+
+
+def test_a_folder_of_tables_that_look_alike_is_one_line_to_paste(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder, not the first of its files; of tables of several kinds the first."""
+    monkeypatch.chdir(tmp_path)
+    for day in (1, 2, 3):
+        Path("nightly").mkdir(exist_ok=True)
+        Path(f"nightly/2026-11-0{day}.csv").write_text("op,ms\nadd,0.5\n")
+
+    def lines() -> list[str]:
+        with pytest.raises(BenchError) as error:
+            CliRunner().invoke(ingest, ["--store", "s", "nightly"], catch_exceptions=False)
+        return str(error.value).splitlines()
+
+    assert lines()[1] == "  2026-11-01.csv (and 2 others) looks like CSV: op,ms"
+    assert lines()[-1] == "  bench ingest nightly --map name=op,value=ms,unit:=ms"
+    Path("nightly/sizes.csv").write_text("op,mb\nadd,5\n")
+    assert lines()[-1] == "  bench ingest nightly/2026-11-01.csv --map name=op,value=ms,unit:=ms"
 
 
 HEADERS = st.sampled_from([

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bench.ingest.readers.folders import date_in
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
@@ -98,6 +99,53 @@ def test_folders_of_nights_are_runs_of_one_config(load: Load, rows: Rows, tmp_pa
     load(tmp_path / "nightly")
 
     assert rows("SELECT config, git_commit FROM runs ORDER BY ALL") == [("nightly", "c6"), ("nightly", "c7")]
+
+
+GO = "goos: linux\ngoarch: amd64\npkg: x/y\nBenchmarkFoo-8\t1000\t{} ns/op\nPASS\n"
+
+
+def test_files_named_by_their_day_are_runs_that_began_then(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Of a tool that writes no date; shards of a day are one run, and a note says where the time comes from."""
+    names = ("2026-11-01", "2026-11-02-shard1", "2026-11-02-shard2", "nightly_20261103_0215")
+    lay(tmp_path, {f"n/{name}.txt": GO.format(100 + at) for at, name in enumerate(names)})
+    report = load(tmp_path / "n")
+
+    assert rows("SELECT strftime(began_at, '%d %H:%M') FROM run_summaries ORDER BY 1") == [
+        ("01 00:00",), ("02 00:00",), ("03 02:15",),
+    ]  # fmt: skip
+    note = "began on the day in the name: the run of 2026-11-01.txt and 2 others; --set time=… says otherwise"
+    assert note in report.notes
+    assert [line.known for line in load(tmp_path / "n").lines] == [line.loaded for line in report.lines]
+
+
+def test_the_day_of_a_folder_counts_where_no_file_says_one(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """And what a file says of itself before both."""
+    lay(tmp_path, {"2026-11-01/go.txt": GO.format(100), "2026-11-02/x_2026-11-05.json": saved("c", "2024-05-06")})
+    for day in (1, 2):
+        load(tmp_path / f"2026-11-0{day}")
+
+    days = rows("SELECT began_at::DATE::VARCHAR FROM run_summaries ORDER BY 1")
+    assert days == [("2024-05-06",), ("2026-11-01",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("2026-11-01.csv", "2026-11-01T00:00:00"),
+        ("run_20261101T235959.json", "2026-11-01T23:59:59"),
+        ("x 2026.11.01 07h30.log", "2026-11-01T07:30:00"),
+        ("2026-13-01.csv", None),
+        ("2026-02-30.csv", None),
+        ("b87b20261101a.json", None),
+        ("120261101.csv", None),
+        ("2026-1101.csv", None),
+    ],
+)
+def test_a_date_in_a_name_is_a_day_of_the_calendar(name: str, expected: str | None) -> None:
+    """A part of a checksum or of a longer number is none."""
+    found = date_in(name)
+
+    assert (found and found.isoformat()[:19]) == expected
 
 
 @pytest.mark.exhaustive

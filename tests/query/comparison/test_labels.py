@@ -11,7 +11,7 @@ from bench.warehouse.events import Event
 from ...builders import Builder, case, metric, outcome, run
 
 
-def compared(cases: list[dict[str, Any]], values: dict[str, tuple[float, float]]) -> Comparison:
+def compared(cases: list[dict[str, Any]], values: dict[str, tuple[int, int]]) -> Comparison:
     """Two runs with cases of these axes, each with the metrics and the values of both sides; lower is better."""
     events: list[Event] = [run("a", "a"), run("b", "b")]
     for axes in cases:
