@@ -17,7 +17,7 @@ from pathlib import Path
 from ...warehouse.files import cache_folder
 
 KEPT = 4  # versions of torch and Python, those used last
-FILES = (".cpp", ".so", ".h", ".gch")
+FILES = (".cpp", ".so", ".h", ".gch", ".pch")  # the last two are precompiled, by gcc and by clang
 
 
 @contextlib.contextmanager

@@ -34,8 +34,9 @@ def worker(folder: Path, monkeypatch: pytest.MonkeyPatch, leaves: dict[str, str]
 def test_the_next_worker_finds_probes_and_headers(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But no cached graph, and nothing of what was compiled later or elsewhere."""
     first, second = tmp_path / "first", tmp_path / "second"
-    kept = {"start/a/probe.cpp": "1", "start/a/probe.so": "2", "headers/x.h": "3", "headers/x.h.gch": "4"}
-    graphs = {"start/fxgraph/g/key": "5", "headers/locks/x.lock": "", "inductor/b/kernel.so": "6"}
+    kept = {"start/a/probe.cpp": "1", "start/a/probe.so": "2", "headers/x.h": "3"}
+    kept |= {"headers/x.h.gch": "4", "headers/x.h.pch": "5"}  # of gcc and of clang
+    graphs = {"start/fxgraph/g/key": "6", "headers/locks/x.lock": "", "inductor/b/kernel.so": "7"}
 
     assert worker(first, monkeypatch, kept | graphs) == set()
     (first / "headers" / "later.h").write_text("by a model")
