@@ -1,12 +1,17 @@
 """The accounting of an ingest: every line that was read is in exactly one of the counts, or it is an error."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..warehouse.console.numbers import counted
 from .format import Tally
 from .plan import Item, NewPart
+
+if TYPE_CHECKING:
+    from ..warehouse.events import Source
 
 
 @dataclass(slots=True)
@@ -70,3 +75,34 @@ def notes_of(parts: Iterable[NewPart], tallies: Mapping[tuple[str, int], Tally])
         names = [*named]
         more = f" and {len(names) - 3} more" if names[3:] else ""
         yield f"{', '.join(names[:3])}{more}: {sentence}" if names else sentence
+
+
+def sources_of(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]":
+    """The accounting of a part: one row, or one for each run that it describes."""
+    from ..warehouse.events import Instant, Source, as_json
+
+    first_line = part.first_line
+    for index, (run_id, share) in enumerate(tally.shares.items() or [(part.run_id, tally)]):
+        yield Source(
+            source_id=part.source_id,
+            part=part.part + index,
+            run_id=run_id,
+            config=part.config,
+            path=os.fspath(part.path),
+            name=part.name,
+            format=part.format.name,
+            start_byte=part.start_byte,
+            end_byte=part.end_byte,
+            sha256=part.sha256,
+            head_sha256=part.head_sha256,
+            first_line=first_line,
+            lines=share.lines,
+            loaded=share.loaded,
+            rejected=share.rejected,
+            known=share.known,
+            left_out=share.left_out,
+            without_rows=share.without_rows,
+            notes=as_json(tally.notes) if tally.notes else None,
+            recorded_at=Instant(loaded_at),
+        )
+        first_line += share.lines

@@ -1,10 +1,19 @@
-"""Facts of runs that their files lack: `--set KEY=VALUE`."""
+"""Facts of runs that their files lack: `--set KEY=VALUE`, and the day in a name."""
 
-from collections.abc import Iterable
-from typing import Any
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, UnknownName
 from .readers.document import instant
+from .readers.folders import date_in
+
+if TYPE_CHECKING:
+    from ..warehouse.events import RunRecord
+
+DAY_S = 86400  # by which a day may be ahead, in another time zone
 
 FACTS = {  # what a user may say of runs -> column
     "commit": "git_commit", "branch": "git_branch", "host": "host", "suite": "suite", "time": "started_at", "command": "command",
@@ -34,3 +43,26 @@ def parse_facts(pairs: Iterable[str]) -> dict[str, Any]:
             )
         found["started_at"] = moment
     return found
+
+
+def missing_facts(run: "RunRecord", facts: Mapping[str, Any], path: Path | None) -> tuple[dict[str, Any], list[str]]:
+    """The facts that a run lacks, as the user says them; a start by the day in the name of its file or folder, with that name."""
+    found = {column: value for column, value in facts.items() if getattr(run, column) is None}
+    names = (
+        [path.name, path.absolute().parent.name]
+        if path and run.started_at is None and "started_at" not in facts
+        else []
+    )
+    for name in names:
+        day = date_in(name)
+        if day and day.timestamp() <= time.time() + DAY_S:
+            return {**found, "started_at": instant(day.isoformat())}, [name]
+    return found, []
+
+
+def note_on_dates(names: Iterable[str]) -> Iterator[str]:
+    """A note on runs that began on the day in a name."""
+    first, *others = sorted(names) or [""]
+    if first:
+        more = f" and {counted(len(others), 'other')}" if others else ""
+        yield f"began on the day in the name: the run of {first}{more}; --set time=… says otherwise"

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import gc
 import json
-import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -15,20 +14,19 @@ from typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..warehouse.console.numbers import counted
 from ..warehouse.store import Notify, Store
-from .accounting import Line, check_counts, line_of, notes_of
-from .facts import FACTS
+from .accounting import Line, check_counts, line_of, notes_of, sources_of
+from .facts import FACTS, missing_facts, note_on_dates
 from .format import Options, Part, Tally
 from .load_notes import notes_on_setups, notes_on_units
 from .plan import IngestPlan, NewPart, SourceOptions, make_plan, parse
 from .progress import IngestProgress
 from .reader_faults import Fault, ReaderFailed, faults_of, reading
-from .readers.folders import date_in
 from .source_index import KnownSources, read_index, read_log, write_index
 
 if TYPE_CHECKING:
     import duckdb
 
-    from ..warehouse.events import RunRecord, Source
+    from ..warehouse.events import RunRecord
 
 THREADS = 2  # files read side by side, each by one thread: its lines are numbered in order
 MEMORY_LIMIT = "300MB"
@@ -40,7 +38,6 @@ KNOWN_SPAN = (
     " bench forget FILE --yes, then bench ingest FILE --again --engine NAME"
 )
 OBJECTS = 1_000_000  # new ones between two looks of the garbage collector, which took a quarter of the time
-DAY_S = 86400  # a date in a name may be of another time zone
 BATCH_BYTES = 8 << 20  # small files share a batch up to this, a larger one has its own
 
 
@@ -187,7 +184,7 @@ class _Loader:
         self.left_forgotten: set[str] = set()  # runs that were met and not loaded
         self.notes: list[str] = []
         self._written: dict[str, str | None] = {}  # runs that have their row, and the environment it says
-        self._dated: list[str] = []  # names of files that say when their runs began
+        self._dated: list[str] = []  # names that say when runs began
         self._differs: set[str] = set()  # facts that files say otherwise
         self._claimed: set[str] = set()  # runs of the store, and those named by content since
         self._loaded_at: dict[tuple[str, int], int] = {}  # of each part, in the order given, whatever thread is faster
@@ -206,13 +203,12 @@ class _Loader:
             self._load(parts)
         if self._faults:
             raise faults_of(self._faults, len(parts))
-        if self._dated:
-            first, *others = sorted(self._dated)
-            more = f" and {counted(len(others), 'other')}" if others else ""
-            self.notes.append(f"began on the day in the name: the run of {first}{more}; --set time=… says otherwise")
-        for name, column in FACTS.items():
-            if column in self._differs:
-                self.notes.append(f"--set {name}: what the files say differs, and is kept")
+        self.notes += note_on_dates(self._dated)
+        self.notes += [
+            f"--set {name}: what the files say differs, and is kept"
+            for name, column in FACTS.items()
+            if column in self._differs
+        ]
 
     def _load(self, parts: list[NewPart]) -> None:
         new = {part.run_id for part in parts if part.new_run}
@@ -267,7 +263,7 @@ class _Loader:
                     for part in parts:
                         tally = part.format.read(self._part(part, claimed), batch)
                         check_counts(part, tally)
-                        for source in _sources(part, tally, self._loaded_at[part.key]):
+                        for source in sources_of(part, tally, self._loaded_at[part.key]):
                             batch.add(source)
                         done[part.key] = tally
                     batch.finish()
@@ -327,7 +323,7 @@ class _Loader:
         """Rows for the runs of some parts that have no row yet: as a part describes them, else without description."""
         from ..warehouse.events import RunRecord, as_json
 
-        paths = {part.run_id: part.path for part in reversed(parts)}
+        paths = {part.run_id: part.path for part in reversed([*parts])}
         described = [(part.name, run) for part in parts for run in done[part.key].runs]
         plain = [
             (part.name, RunRecord(run_id=part.run_id, config=part.config, source=part.format.name))
@@ -339,7 +335,8 @@ class _Loader:
             if run.run_id not in self._written:
                 self._written[run.run_id] = run.environment_id
                 tags = {**json.loads(run.tags or "{}"), **self.tags}
-                said = {key: value for key, value in self._facts_of(run, paths).items() if getattr(run, key) is None}
+                said, names = missing_facts(run, self.facts, paths.get(run.run_id))
+                self._dated += names
                 self._differs |= {key for key, value in self.facts.items() if getattr(run, key) not in (None, value)}
                 rows.append(replace(run, tags=as_json(tags) if tags else None, bench_version=__version__, **said))
             elif self._written[run.run_id] is None and run.environment_id is not None:
@@ -349,18 +346,6 @@ class _Loader:
             elif run.environment_id not in (None, self._written[run.run_id]):
                 self.notes.append(f"{name}: {ELSEWHERE}")
         return rows
-
-    def _facts_of(self, run: "RunRecord", paths: Mapping[str, Path]) -> Mapping[str, Any]:
-        """What the user says of a run, and when it began if its file's name or its folder's says that."""
-        path = paths.get(run.run_id)
-        if path is None or run.started_at is not None or "started_at" in self.facts:
-            return self.facts
-        name, folder = path.name, path.absolute().parent.name
-        day = date_in(name) or date_in(folder)
-        if day is None or day.timestamp() > time.time() + DAY_S:
-            return self.facts
-        self._dated.append(name if date_in(name) else f"{folder}/{name}")
-        return {**self.facts, "started_at": int(day.timestamp()) * 1_000_000}
 
 
 @contextlib.contextmanager
@@ -372,37 +357,6 @@ def _seldom_collecting() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def _sources(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]":
-    """The accounting of a part: one row, or one for each run that it describes."""
-    from ..warehouse.events import Instant, Source, as_json
-
-    first_line = part.first_line
-    for index, (run_id, share) in enumerate(tally.shares.items() or [(part.run_id, tally)]):
-        yield Source(
-            source_id=part.source_id,
-            part=part.part + index,
-            run_id=run_id,
-            config=part.config,
-            path=os.fspath(part.path),
-            name=part.name,
-            format=part.format.name,
-            start_byte=part.start_byte,
-            end_byte=part.end_byte,
-            sha256=part.sha256,
-            head_sha256=part.head_sha256,
-            first_line=first_line,
-            lines=share.lines,
-            loaded=share.loaded,
-            rejected=share.rejected,
-            known=share.known,
-            left_out=share.left_out,
-            without_rows=share.without_rows,
-            notes=as_json(tally.notes) if tally.notes else None,
-            recorded_at=Instant(loaded_at),
-        )
-        first_line += share.lines
 
 
 def _batches(parts: list[NewPart]) -> Iterator[list[NewPart]]:

@@ -18,9 +18,10 @@ _DATE = re.compile(  # neither a part of a longer number nor of a checksum
 
 def date_in(name: str) -> datetime | None:
     """The date in the name of a file or folder, with the time of day if that follows it: `nightly-2026-11-01.csv`."""
-    for year, _, *rest in _DATE.findall(name):
+    for year, _, month, day, *clock in _DATE.findall(name):
+        hour, minute, second = (int(number or 0) for number in clock)
         try:
-            return datetime(int(year), *(int(number or 0) for number in rest), tzinfo=UTC)
+            return datetime(int(year), int(month), int(day), hour, minute, second, tzinfo=UTC)
         except ValueError:  # no day of the calendar
             continue
     return None
