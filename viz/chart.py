@@ -8,7 +8,6 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.console.tables import width
@@ -76,18 +75,19 @@ class Chart:
             data_sha256=sha256_of([list(row.values()) for row in rows]),
         )
 
-        def drawn_as(form: Form) -> Figure:
+        looks = {"all_configs": configs} if configs else {}
+
+        def sized(size: Size) -> Figure:
+            form = dataclasses.replace(self.form, wanted_size=size, **looks)
             told = not title and _fits(self.finding, form)
             named = dataclasses.replace(
                 provenance, title=printable(title or (self.finding if told and self.finding else self.title))
             )
             others = [self.title] if told else [self.finding] if self.finding else []
             said = [printable(fact) for fact in (*others, *self.facts)]
-            whole = partial(drawn_as, dataclasses.replace(form, wanted_size=None))
-            return _figure(form, named, said, rows, self.notes, headed=title != "", whole=whole)
+            return _figure(form, named, said, rows, self.notes, headed=title != "", sized=sized)
 
-        looks = {"all_configs": configs} if configs else {}
-        return drawn_as(dataclasses.replace(self.form, wanted_size=size, **looks))
+        return sized(size)
 
 
 def chart(draw: Callable[..., Chart]) -> Callable[..., Figure]:
@@ -122,7 +122,7 @@ def _fits(finding: str | None, form: Form) -> bool:
 
 def _figure(
     form: Form, provenance: Provenance, facts: Sequence[str], rows: Sequence[Row], notes: Sequence[str], *, headed: bool,
-    whole: "Callable[[], Figure]",
+    sized: Callable[[Size], Figure],
 ) -> Figure:  # fmt: skip
     named, shown = zip(*form.names, strict=True) if form.names else ((), ())
     said = [*facts, *([f"names: {shared}"] if (shared := shared_part(named, shown)) else [])]
@@ -174,5 +174,6 @@ def _figure(
             *([] if headed else [_NO_HEADING.format(title, facts_text)]),
             *([_NO_ROOM.format(*size, " · ".join(missing))] if missing else ()),
         ],
-        full_size=whole if size[0] < needed[0] or size[1] < needed[1] else None,
+        sized=sized,
+        is_full_size=size[0] >= needed[0] and size[1] >= needed[1],
     )

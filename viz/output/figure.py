@@ -37,7 +37,8 @@ class Figure:
     names: list[tuple[str, str]]  # series: full name, value in the data
     letters: str  # all text of the figure, for its choice of fonts
     notes: list[str] = field(default_factory=list)  # sentences beside it
-    full_size: "Callable[[], Figure] | None" = None  # the same in the size it needs, where that is more
+    sized: "Callable[[tuple[float, float] | None], Figure]"  # the same in another size, or in the one it needs
+    is_full_size: bool  # it has the size it needs, or more
 
     def still(self, font: str, look: str = "paper") -> dict[str, Any]:
         """The spec for an image of exactly `size`, in one of `theme.THEMES`."""
@@ -59,8 +60,8 @@ class Figure:
 
     def interactive(self, font: str = "sans-serif") -> dict[str, Any]:
         """The whole spec with data, tooltips and provenance, for JSON files and notebooks; as large as it needs."""
-        if self.full_size:
-            return self.full_size().interactive(font)
+        if not self.is_full_size:
+            return self.sized(None).interactive(font)
         spec = self.spec(True)
         frame = {"width": 640, "height": round(self.size[1] * _NOTEBOOK)}
         return {
@@ -86,8 +87,8 @@ class Figure:
 
     def block(self) -> html.Block:
         """The chart as part of a page; as high as it needs."""
-        if self.full_size:
-            return self.full_size().block()
+        if not self.is_full_size:
+            return self.sized(None).block()
         spec = self.spec(True)
         height = round(self.size[1] * _PAGE)
         frame = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}

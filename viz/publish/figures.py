@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..._version import __version__
 from ...warehouse.console.options import notify
 from ...warehouse.errors import BenchError, MissingExtra
+from ..output.figure import SIZE
 from ..output.render import Renderer, RenderRequest
 from ..run_charts import DrawableRuns, RunChart
 from ..style import fonts, theme
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
     from ..output.figure import Figure
 
+FORMAT = 2  # of a picture: those of another are drawn anew
+NARROW = 2.8, 3.0  # inches for a phone; a chart that is higher than most keeps its height
 RUNS = 20  # newest of a kind whose charts are drawn; of the others stands the command
 _TEXT = re.compile(r"(<text\b[^>]*>)([^<]*)")
 _FONTS = 'font-family="Arial, Liberation Sans, Helvetica, sans-serif"'  # those of the widths that the picture was measured with
@@ -33,7 +36,7 @@ _ROOM = 0.05  # of the width of a picture, on each side
 _VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _SPOKEN = re.compile(r' (?:aria-[a-z]+|role)="[^"]*"')  # of marks; the page says what an image shows
 
-Picture = tuple[str, str, str, str]  # file, what it shows, of what it is drawn, the command that draws it
+Picture = tuple[str, str, str, str, str]  # file, that for a phone, what it shows, of what, the command that draws it
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def _written(
     found: dict[str, list[Picture]] = {}
     drawn: list[tuple[Drawing, str, Figure]] = []
     for one in drawings:
-        said = f"{__version__} {one.chart.command} {[digests.get(run) for run in one.of.split('|')]}"
+        said = f"{FORMAT} {__version__} {one.chart.command} {[digests.get(run) for run in one.of.split('|')]}"
         key = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
         kept = folder.reused("figures", key)
         if kept is not None:
@@ -93,14 +96,23 @@ def _written(
             drawn.append((one, key, one.chart.draw(warehouse, title="")))  # the page has its heading as text
         except BenchError:  # such as a run without times: there is nothing to show
             folder.keep("figures", key, [])
-    for (one, key, figure), image in zip(drawn, _rendered([figure for *_, figure in drawn]), strict=False):
-        file = folder.add(f"{DATA_FOLDER}/{named('figure.svg', image)}", image)
+    images = iter(_rendered([each for *_, figure in drawn for each in (figure, _narrow(figure))]))
+    for (one, key, figure), *both in zip(drawn, images, images, strict=False):
+        file, narrow = (folder.add(f"{DATA_FOLDER}/{named('figure.svg', image)}", image) for image in both)
         title = figure.provenance.title
         facts = figure.spec(False)["description"].removeprefix(f"{title}. ")
-        picture = (file, shortened(title), shortened(facts), shortened(f"bench viz {one.chart.command}"))
+        picture = (file, narrow, shortened(title), shortened(facts), shortened(f"bench viz {one.chart.command}"))
         folder.keep("figures", key, [picture])
         found.setdefault(one.of, []).append(picture)
     return found
+
+
+def _narrow(figure: "Figure") -> "Figure":
+    """The chart for a phone, whose letters are as large as those of the page; one that is wider than most stays as it is."""
+    width, height = figure.size
+    if width > SIZE[0]:
+        return figure
+    return figure.sized((NARROW[0], height if height > SIZE[1] else min(height, NARROW[1])))
 
 
 def _rendered(figures: "Sequence[Figure]") -> list[bytes]:

@@ -439,8 +439,8 @@
   // ---- charts that were drawn when publishing
   const drawnCharts = async (of) => {
     const found = (await json(site.figures))[of] ?? [];
-    return found.length === 0 ? "" : el("div", { class: "drawn" }, found.map(([file, told, facts, command]) =>
-      el("figure", {}, el("figcaption", { "data-q": command }, el("b", {}, told), el("p", { class: "soft" }, facts)), el("a", { class: "plate", href: file }, el("img", { src: file, alt: told })), copyable(command))));
+    return found.length === 0 ? "" : el("div", { class: "drawn" }, found.map(([file, narrow, told, facts, command]) =>
+      el("figure", {}, el("figcaption", { "data-q": command }, el("b", {}, told), el("p", { class: "soft" }, facts)), el("a", { class: "plate", href: file }, el("picture", {}, el("source", { media: "(max-width: 480px)", srcset: narrow }), el("img", { src: file, alt: told }))), copyable(command))));
   };
 
   // ---- the charts of a case

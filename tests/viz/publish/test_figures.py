@@ -1,5 +1,6 @@
 """The charts of a site: drawn where a run or pair has the data, kept from night to night, and private as the rest is."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,7 +72,7 @@ def test_the_command_beside_a_chart_draws_it(folder: Path, made: list[Event], tm
     pictures = [picture for pictures in found.values() for picture in pictures]
 
     assert len(pictures) == 6
-    for _, title, _, command in pictures:
+    for _, _, title, _, command in pictures:
         drawn = CliRunner().invoke(viz, [*shlex.split(command)[2:], "--store", str(store.root)])
         assert drawn.exit_code == 0, drawn.output
         assert title in shortened(" ".join(drawn.stdout.split())), command
@@ -131,3 +132,28 @@ def test_a_page_shows_its_charts(browser: Page, folder: Path) -> None:
             assert browser.ask("[...document.images].filter(image => image.naturalWidth > 200).length") == count
             assert browser.ask("document.querySelectorAll('.drawn .copy').length") == count
     assert (browser.errors, browser.dialogs) == ([], [])
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages")
+def test_the_letters_of_a_chart_can_be_read_on_a_phone(browser: Page, folder: Path) -> None:
+    """None is smaller than 9 pixels there; a wide window has the wide picture, and 8."""
+    shown = "[...document.images].map(image => [image.currentSrc.split('/').pop(), image.clientWidth])"
+    browser.open(folder / "index.html")
+    files = {}
+    for width in (1200, 390):
+        browser.window(width, 1000, phone=width < 1000)
+        for address in ("#/run/server-0", "#/compare/server-0/server-1"):
+            go(browser, address)
+            browser.ask("Promise.all([...document.images].map(image => image.decode()))")
+            files[width, address] = browser.ask(shown)
+    browser.window(1200, 1000)
+
+    for (width, address), images in files.items():
+        assert len(images) == 2, address
+        for file, pixels in images:
+            picture = (folder / "data" / file).read_text(encoding="utf-8")
+            points = float(re.findall(r'viewBox="\S+ \S+ (\S+)', picture)[0])
+            letters = min(float(size) for size in re.findall(r'font-size="([\d.]+)', picture))
+            assert letters * pixels / points >= (9 if width == 390 else 8), (width, address)
+    assert not {file for file, _ in files[1200, "#/run/server-0"]} & {file for file, _ in files[390, "#/run/server-0"]}
