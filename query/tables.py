@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import sql
 from ..warehouse.errors import UnknownName
@@ -124,3 +124,9 @@ def describe(warehouse: "Warehouse", name: str) -> Description:
     ((doc,),) = warehouse.rows("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [name])
     comments = dict(warehouse.rows("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [name]))
     return Description(name, doc or "", [(column, kind, comments.get(column) or "") for column, kind in types])
+
+
+def filled(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """The columns that have a value in any row."""
+    told = [i for i in range(len(columns)) if not rows or any(row[i] not in (None, "", "–") for row in rows)]
+    return [columns[i] for i in told], [[row[i] for i in told] for row in rows]

@@ -306,7 +306,8 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
     of_all: dict[str, Term] = {}
     for name, fixed, text in pairs:
         if name not in FIELDS:
-            raise UnknownName("field", name, FIELDS, where="the mapping", cure=f"Fields: {', '.join(FIELDS)}")
+            cure = f"A column that tells cases apart is an axis: parameters={text}. Fields: {', '.join(FIELDS)}"
+            raise UnknownName("field", name, FIELDS, where="the mapping", cure=cure)
         target = fields if name not in OF_VALUE else values[-1].about if values else of_all
         if name in target or name in settings:
             raise BenchError(f"the mapping says {name} twice")

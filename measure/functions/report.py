@@ -98,7 +98,7 @@ class FunctionResult:
         elif self.against and self.against.doubt:
             yield f"{title}: {self.against.doubt}"
         if found.precision > precision:
-            cure = f"processes differ: measure in more than {found.processes} with --processes"
+            cure = f"processes differ: measure in more with --processes {2 * max(found.processes, self.time.processes)}"
             cure = cure if found.scattered else f"measure longer with a larger {limit}"
             yield f"{title}: ±{percent(found.precision, 1)} where {percent(precision, 1)} was asked: {cure}"
         if found.processes == 1:

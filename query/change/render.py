@@ -12,6 +12,7 @@ from ...warehouse.console.tables import escape, shorten
 from ..axes import HEADINGS
 from ..comparison.labels import value_text
 from ..comparison.render import metric
+from ..tables import filled
 from .changepoints import LEAST_RUNS
 from .history import History
 from .levels import ChangePoint
@@ -150,7 +151,7 @@ def render_incidents(history: History) -> tuple[list[str], list[list[Any]]]:
         ]
         for row in history.incidents[:MOST_ROWS]
     ]  # fmt: skip
-    return _filled(columns, rows)
+    return filled(columns, rows)
 
 
 def _stretch(row: Row) -> str:
@@ -192,7 +193,7 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
         ]
         for row in told
     ]  # fmt: skip
-    return _filled(columns, rows)
+    return filled(columns, rows)
 
 
 def _axis(row: Row, axis: str) -> Any:
@@ -230,13 +231,7 @@ def render_values(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
         ]
         for row in rows
     ]  # fmt: skip
-    return _filled(columns, shown)
-
-
-def _filled(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
-    """The columns that have a value in any row."""
-    told = [i for i in range(len(columns)) if not rows or any(row[i] is not None for row in rows)]
-    return [columns[i] for i in told], [[row[i] for i in told] for row in rows]
+    return filled(columns, shown)
 
 
 def _labels(history: History) -> Sequence[Row]:

@@ -15,6 +15,7 @@ from ...warehouse.store import Store
 from ..command_services import command_services
 from ..question import AllRuns, Asker, PeopleTable, Question, Reply, command_of
 from ..resolve import WHY
+from ..tables import filled
 from .parts import NOTHING_DIFFERS, Decomposition, DifferencePart, folded, readable
 from .turns import turns_command
 
@@ -101,7 +102,7 @@ class Why(Question[Decomposition]):
             columns=lambda: list(document),
             rows=[document],
             table=lambda: PeopleTable(
-                HEADINGS, [*cells(found, everything=self.everything)], spare=("base", "candidate")
+                *filled(HEADINGS, [*cells(found, everything=self.everything)]), spare=("base", "candidate")
             ),
             sentences=lambda: found.notes,
         )

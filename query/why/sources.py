@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import amount, counted, percent
+from ...warehouse.console.numbers import amount, counted, factor_of, percent
 from ..comparison.labels import value_text
 from ..comparison.sides import Side
 from .kernel_lines import hidden_kernels
@@ -249,7 +249,8 @@ def by_case(rows: Sequence[Row]) -> Decomposition | None:
     total = math.fsum(part.difference for part in parts)
     error = math.sqrt(math.fsum(width * width for width in errors)) if len(errors) == count else None
     whole = DifferencePart(f"geometric mean of {count} cases", None, None, total, *ends(total, error))
-    notes = [f"{math.exp(total / 100):.3f}x in all; each case adds ln(ratio) / {count}, in percent; above 0 is better"]
+    changed = factor_of({**compared[0], "ratio": math.exp(total / 100)})
+    notes = [f"{changed} in all; each case adds ln(ratio) / {count}, in percent; above 0 is better"]
     gone = [row for row in rows if row["verdict"] in ONE_SIDED]
     parts += [
         DifferencePart(f"{label(row)} ({row['verdict']})", None, None, 0.0, None, None, one_sided=True) for row in gone
@@ -262,9 +263,15 @@ def by_case(rows: Sequence[Row]) -> Decomposition | None:
 def label(row: Row) -> str:
     """The name of a case with its backend, parameters and size, as far as they are known."""
     sizes = (("batch", row["batch_size"]), ("length", row["sequence_length"]))
-    texts = [row["name"], row["backend"] if row["backend"] != row["name"] else None, value_text(row["parameters"])]
+    backend = row["backend"] if row["backend"] != called(row) else None
+    texts = [called(row), backend, value_text(row["parameters"])]
     texts += [f"{name} {size}" for name, size in sizes if size is not None]
     return " ".join(text for text in texts if text) or "run"
+
+
+def called(row: Row) -> str:
+    """The name by which one asks for a case: a measured function's own, which is its backend."""
+    return str((row["backend"] if row["suite"] == "function" else None) or row["name"])
 
 
 SOURCES: tuple[Callable[["Warehouse", Sides, Row], Decomposition | None], ...] = (by_time, by_phase, by_bin)

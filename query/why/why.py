@@ -12,7 +12,7 @@ from .compiling import COMPILE_LATENCY, COUNTED, by_compile_phase, by_reason, co
 from .memory import by_peak, is_peak
 from .parts import Decomposition
 from .serving import QUANTILE, by_request, quantile_rows
-from .sources import SOURCES, by_case, label
+from .sources import SOURCES, by_case, called, label
 from .stacks import are_folded, why_stacks
 from .traces import are_traces, why_traces
 
@@ -114,9 +114,9 @@ def _chosen(rows: Sequence[Row], name: str | None, backend: str | None) -> Row |
             return None
         named = [*rows]
     else:
-        named = [row for row in rows if row["name"] == name or _is_id(row["case_id"], name)]
+        named = [row for row in rows if called(row) == name or _is_id(row["case_id"], name)]
     if not named:
-        known = {row["name"] for row in rows if row["name"]} | {GEOMEAN}
+        known = {called(row) for row in rows if row["name"]} | {GEOMEAN}
         cure = (
             f"A bin of tokens is a part of all steps: take {STEP!r} apart."
             if (name or "").startswith("tokens:")

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ ENDINGS = {
 
 HELP_ALL = f"{__name__}.help_all"
 GIVEN = f"{__name__}.given"
+TOO_MANY = re.compile(r"Got unexpected extra arguments? \((.*)\)")  # as click says it
 
 
 class Values(click.Option):
@@ -172,6 +174,12 @@ class PlainCommand(click.Command):
             words = " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)[1:]])
             cure = f"No such option '{error.option_name}'. Runs and configs are named without one: {words}"
             raise click.NoSuchOption(error.option_name, cure, ctx=ctx) from None
+        except click.UsageError as error:
+            found = TOO_MANY.fullmatch(error.message)
+            if found is None or "--configs" not in _names(self.params):
+                raise
+            cure = f"Configs are named with --configs: {ctx.command_path} --configs {found[1]}"
+            raise click.UsageError(f"{error.message}. {cure}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it; the ending of `-o FILE` chooses the format unless `--format` does."""

@@ -430,7 +430,7 @@ def test_what_a_row_cannot_say_is_said() -> None:
     far = level({(process, block): 100.0 * (1 + process) + block % 3 for process in range(5) for block in range(10)})
     near = level({(process, block): 100.0 + block % 2 / 100 for process in range(5) for block in range(10)})
 
-    assert "% was asked: processes differ: measure in more than 5 with --processes" in notes(far)
+    assert "% was asked: processes differ: measure in more with --processes 10" in notes(far)
     assert "no difference found (smallest detectable: " in notes(near, ratio_of([-0.1, 0.1] * 8), near)
     assert "where 1.0 % was asked: measure longer with a larger --budget" in notes(
         near, ratio_of([-0.1, 0.1] * 8), near

@@ -383,8 +383,15 @@ def test_a_value_of_the_whole_run_is_no_case_of_that_name() -> None:
 
 
 def test_cases_are_told_apart_by_their_parameters() -> None:
-    """And by what else they differ in."""
-    row = {"name": "f", "backend": "f", "parameters": '{"n":10}', "batch_size": 4, "sequence_length": None}
+    """And by what else they differ in; a function by its own name, not by that of the first that took turns."""
+    row = {
+        "suite": "function",
+        "name": "work:first",
+        "backend": "f",
+        "parameters": '{"n":10}',
+        "batch_size": 4,
+        "sequence_length": None,
+    }
 
     assert label(row) == "f n:10 batch 4"
 
@@ -393,8 +400,8 @@ def compared(name: str, ratio: float | None, verdict: str = "UNSURE") -> dict[st
     """A row of a comparison."""
     low, high = (ratio * 0.99, ratio * 1.01) if ratio else (None, None)
     return {
-        "name": name, "backend": None, "parameters": None, "batch_size": None, "sequence_length": None, "ratio": ratio,
-        "low": low, "high": high, "verdict": verdict,
+        "suite": "s", "name": name, "backend": None, "parameters": None, "batch_size": None, "sequence_length": None,
+        "ratio": ratio, "low": low, "high": high, "verdict": verdict, "unit": "ns", "better": "lower",
     }  # fmt: skip
 
 
@@ -407,8 +414,22 @@ def test_cases_add_up_to_the_geometric_mean() -> None:
     assert [part.name for part in found.parts] == ["a", "b", "c", "d (ADDED)"]
     assert [part.name for part in folded(found.parts, nothing=True)] == ["3 other parts", "d (ADDED)"]
     assert total(found) == pytest.approx(found.whole.difference)
+    assert found.notes[0].startswith("1.22x faster in all; ")
     assert found.notes[1] == "1 case on one side only: in no mean, so that what they add is 0"
     assert by_case([compared("a", 2.0)]) is None
+
+
+def test_a_function_that_took_turns_is_asked_for_by_its_own_name() -> None:
+    """The name of the first of them is that of what all compute."""
+    warehouse = Builder()
+    for side in ("base", "candidate"):
+        for function in ("old", "new"):
+            it = case("work:old", run=side, suite="function", backend=f"work:{function}")
+            warehouse.add(run(side, side), it, outcome(it), *(timing(it, 1000 + number) for number in range(9)))
+
+    for function in ("old", "new"):
+        with pytest.raises(NothingToShow, match=f"no parts of work:{function} are recorded"):
+            why(warehouse, SIDES, f"work:{function}")
 
 
 @pytest.mark.parametrize(("better", "ends"), [("lower", (1.0, 4.0)), ("higher", (-1.5, 0.0))])
