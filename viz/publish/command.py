@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from ...warehouse.console.options import Command, notify, store_option
-from ...warehouse.console.tables import write_rows
 from ...warehouse.store import Store
 
 
@@ -65,8 +64,12 @@ def command(
             raise click.UsageError(
                 "name a folder: bench publish SITE/, or see what it would hold: bench publish --what"
             )
-        write_rows(["about", "published"], [list(line) for line in made.described(with_logs)], "table")
+        described = click.HelpFormatter()  # which cuts nothing off
+        described.write_dl(made.described(with_logs))
+        click.echo(described.getvalue(), nl=False)
         return
+    if url and not url.startswith(("https://", "http://")):
+        raise click.UsageError(f"--url {url}: where the site will stand begins with https:// or http://")
     branch = None if to_branch is None else branch_for_site(to_branch)
     engine = None if with_sql is None else Engine(with_sql)
     folder = made_in(site) if (in_bucket := "://" in site) else Path(site)

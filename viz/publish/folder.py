@@ -92,19 +92,19 @@ class SiteFolder:
 
     def finish(self) -> None:
         """Write what has a lasting name, the page last, then remove what the site before left."""
-        manifest = {"kind": KIND, "files": dict(sorted(self.files.items())), "kept": self.kept}
+        manifest = {"kind": KIND, "files": _by_name(self.files), "kept": self.kept}
         stale = {name for name in self.before.get("files", {}) if name not in self.files and is_contained(name)}
         # until the page is there, the manifest names the files of both sites
-        both = {**manifest, "files": {**self.before.get("files", {}), **self.files}}
+        both = {**manifest, "files": _by_name({**self.before.get("files", {}), **self.files})}
         page = self._ends.pop(FRONT_PAGE)
-        self._write(MANIFEST, sealed(both), counted=False)
+        self._replace(MANIFEST, sealed(both), counted=both == manifest)
         for name, content in self._ends.items():
             self._replace(name, content)
         self._replace(FRONT_PAGE, page)
         for name in sorted(stale | self._strays()):
             (self.root / name).unlink(missing_ok=True)
         written = sealed(manifest)
-        self._write(MANIFEST, written)
+        self._replace(MANIFEST, written)
         self.manifest_bytes = len(written)
 
     def _strays(self) -> set[str]:
@@ -121,10 +121,10 @@ class SiteFolder:
         except OSError:
             return False
 
-    def _replace(self, name: str, content: bytes) -> None:
+    def _replace(self, name: str, content: bytes, *, counted: bool = True) -> None:
         path = self.root / name
         if not (path.is_file() and path.read_bytes() == content):
-            self._write(name, content)
+            self._write(name, content, counted=counted)
 
     def _write(self, name: str, content: bytes, *, counted: bool = True) -> None:
         path = self.root / name
@@ -137,6 +137,10 @@ class SiteFolder:
             raise cannot_write(path, error, choose="another folder") from error
         if counted:
             self.written_bytes += len(content)
+
+
+def _by_name(files: dict[str, int]) -> dict[str, int]:
+    return dict(sorted(files.items()))
 
 
 def _names(value: Any) -> Iterator[str]:

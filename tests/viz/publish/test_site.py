@@ -37,15 +37,14 @@ def names(folder: Path) -> set[str]:
 
 
 def test_publishing_again_writes_nothing_new(tmp_path: Path) -> None:
-    """Not one file but the list of files is written if nothing was measured meanwhile."""
+    """Not one file is written if nothing was measured meanwhile, and no byte is told to be new."""
     warehouse = Builder().add(*nights())
     publish(warehouse, tmp_path)
     before = {name: (tmp_path / name).stat().st_mtime_ns for name in names(tmp_path)}
-    publish(warehouse, tmp_path)
+    again = publish(warehouse, tmp_path)
 
-    assert {name: (tmp_path / name).stat().st_mtime_ns for name in names(tmp_path)} | {"site.json": 0} == before | {
-        "site.json": 0
-    }
+    assert {name: (tmp_path / name).stat().st_mtime_ns for name in names(tmp_path)} == before
+    assert again.written_bytes == 0
 
 
 def test_one_more_night_changes_only_its_own_tiles(tmp_path: Path) -> None:
@@ -377,6 +376,9 @@ def test_what_would_be_published_is_said_without_a_site(tmp_path: Path) -> None:
     said = CliRunner().invoke(cli, ["publish", "--what", "--store", store])
     assert said.exit_code == 0 and "left out" in said.output and "host names" in said.output
     assert CliRunner().invoke(cli, ["publish", "--store", store]).exit_code == 2
+
+    unusable = CliRunner().invoke(cli, ["publish", str(tmp_path / "site"), "--url", "javascript:x", "--store", store])
+    assert unusable.exit_code == 2 and "https://" in unusable.output and not (tmp_path / "site").exists()
 
     (tmp_path / "file").write_text("mine")
     with pytest.raises(BenchError, match="cannot write"):
