@@ -195,13 +195,22 @@ def compiler_start(warehouse: "Warehouse", run_id: str) -> str | None:
     return f"compilers took {duration(total_ns)} to start, {counted(processes, 'time')}: no time above has it"
 
 
+def _told_apart(found: Sequence[CaseResult]) -> list[CaseResult]:
+    """The cases for people: a model that several suites have is named with its suite."""
+    suites: dict[str, set[str | None]] = {}
+    for one in found:
+        suites.setdefault(one.model, set()).add(one.suite)
+    return [replace(one, model=f"{one.suite} {one.model}") if len(suites[one.model]) > 1 else one for one in found]
+
+
 def show(found: Sequence[CaseResult], fmt: str, statistic: str = SHOWN_STATISTICS[0], side: str = "revision") -> None:
     """Write a row for each case, for people also a row for each failure, and notes to stderr.
 
     `statistic` is what people see of the samples; programs get all. `side` heads the sides, where there are several.
     """
     headings = (*BEFORE, statistic, *AFTER)
-    exact = ([getattr(result, name) for name in MODEL_COLUMNS] for result in found)
+    exact = [[getattr(result, name) for name in MODEL_COLUMNS] for result in found]
+    found = _told_apart(found)
     shown: Table = headings, [result.cells(statistic) for result in found]
     if any(result.revision for result in found):
         shown = (side, *headings), [(result.revision, *result.cells(statistic)) for result in found]

@@ -145,15 +145,11 @@ def without_shared(
     """The table without those columns, of `among`, that have the same value in all of several rows.
 
     Returns:
-        The table, and what it lacks as `column value`.
+        The table, and what it lacks as `column value`; nothing is said of a column without any value.
     """
     if len(rows) < 2:
         return (columns, rows), []
-    equal = [
-        i
-        for i, name in enumerate(columns)
-        if name in among and rows[0][i] is not None and all(row[i] == rows[0][i] for row in rows)
-    ]
+    equal = [i for i, name in enumerate(columns) if name in among and all(row[i] == rows[0][i] for row in rows)]
     rest = [i for i in range(len(columns)) if i not in equal]
-    shared = [f"{columns[i]} {cell_text(rows[0][i])}" for i in equal]
+    shared = [f"{columns[i]} {cell_text(rows[0][i])}" for i in equal if rows[0][i] is not None]
     return ([columns[i] for i in rest], [[row[i] for i in rest] for row in rows]), shared

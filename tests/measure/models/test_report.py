@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -42,6 +42,28 @@ def test_the_table_says_what_the_views_say(warehouse: Builder) -> None:
             "2.50 s (n=1)", "300 MiB (+3.00 MiB)", "ok",
         ),
     ]  # fmt: skip
+
+
+def test_a_model_of_two_suites_is_named_with_its_suite(warehouse: Builder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their rows read alike otherwise; a column that no row has a value in is left out."""
+    named = (("timm", "resnet18"), ("torchvision", "resnet18"), ("timm", "vit"))
+    axes: dict[str, Any] = {
+        "backend": "eager",
+        "mode": "inference",
+        "dtype": "float32",
+        "device": "cpu",
+        "batch_size": 8,
+    }
+    cases = [case(name, suite=suite, **axes) for suite, name in named]
+    warehouse.add(run(), *cases, *map(outcome, cases), *(timing(each, 1_000_000) for each in cases))
+
+    show(results(cast(Warehouse, warehouse), "run"), "table")
+
+    written = capsys.readouterr()
+    head, _, *rows = written.out.splitlines()
+    assert written.err.splitlines()[0] == "all: mode inference, batch 8"
+    assert head.split()[:3] == ["model", "backend", "median"]
+    assert sorted(row.partition("  ")[0] for row in rows) == ["timm resnet18", "torchvision resnet18", "vit"]
 
 
 def test_the_views_interval_is_the_one_that_sampling_stopped_by(warehouse: Builder) -> None:

@@ -67,10 +67,10 @@ def test_a_fitted_table_is_no_wider_than_the_room_or_has_nothing_left_to_give(
 
 
 def test_what_all_rows_share_is_said_once() -> None:
-    """Of the columns named; of a single row nothing is shared."""
-    rows = [["A", "cpu", 1], ["B", "cpu", 1]]
+    """Of the columns named, nothing of those without a value; of a single row nothing is shared."""
+    rows = [["A", "cpu", None, 1], ["B", "cpu", None, 1]]
 
-    assert without_shared(["config", "device", "n"], rows, ["config", "device"]) == (
+    assert without_shared(["config", "device", "size", "n"], rows, ["config", "device", "size"]) == (
         (["config", "n"], [["A", 1], ["B", 1]]),
         ["device cpu"],
     )
