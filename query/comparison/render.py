@@ -195,15 +195,15 @@ def verdict(comparison: Comparison) -> str:
     ]
     counts = Counter(row["verdict"] for row in rows if row["verdict"] not in ("BROKEN", "REMOVED") or is_lost(row))
     changes = [_called(rows, called, counts[called]) for called in CALLED if counts[called]]
-    changed = ", ".join([*together, *changes]) or _on_average(comparison) or "no change found"
-    beyond = "beyond that " if together else ""
     of_all = f" of {counted(len(rows), 'comparison')}" if changes else ""
+    found = f"{', '.join(changes)}{of_all}" or ("" if together else _on_average(comparison) or "no change found")
     others = {"SAME": "the same", "UNSURE": "unsure"}
     rest = [f"{counts[of]:,} {called}" for of, called in others.items() if counts[of]]
     rest += [f"{before:,} that had failed before"] if (before := len(rows) - counts.total()) else []
+    beyond = "; ".join(filter(None, (found, ", ".join(rest))))
     still_open = leaves_times_open(comparison) and any(map(counts.get, SETTLED))
-    ends = [*([f"{beyond}{', '.join(rest)}"] if rest else []), *(["no time or rate is decided"] if still_open else [])]
-    return "; ".join([f"{changed}{of_all}", *ends])
+    parts = [", ".join(together), f"beyond that {beyond}" if together and beyond else beyond]
+    return "; ".join([*filter(None, parts), *(["no time or rate is decided"] if still_open else [])])
 
 
 def _on_average(comparison: Comparison) -> str:
@@ -274,13 +274,18 @@ def _called(rows: Sequence[Row], called: str, count: int) -> str:
     changes = [row for row in rows if row["verdict"] == called and row["ratio"] and called in CHANGES]
     if len(rows) < 2 or not changes:
         return f"{count:,} {CALLED[called]}"
-    most = max(changes, key=lambda row: abs(math.log(row["ratio"])))
-    kind = "worst" if most["ratio"] < 1 else "best"
-    factor = times(max(most["ratio"], 1 / most["ratio"]))
+    most = max(changes, key=lambda row: abs(math.log(_beyond_all(row))))
+    kind = "worst" if _beyond_all(most) < 1 else "best"
+    factor = times(max(_beyond_all(most), 1 / _beyond_all(most)))
     case = labels_of(rows).name(most) if len({row["case_id"] for row in rows}) > 1 else None
     of = metric(most) if len({metric(row) for row in rows}) > 1 else None
     named = ", ".join(filter(None, (case and shorten(case, NAME), of)))
     return f"{count:,} {CALLED[called]} ({' '.join(filter(None, (kind if count > 1 else None, named, factor)))})"
+
+
+def _beyond_all(row: Row) -> float:
+    """The ratio that is judged: without what all cases share."""
+    return float(row["ratio"] / (row["shift"] or 1))
 
 
 def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[str]:

@@ -549,6 +549,24 @@ def test_a_document_says_what_all_cases_share(runs: int, verdict: str) -> None:
     assert "<summary>The same within 3 %: 20</summary>\n\nall cases: suite s, backend eager\n" in text
 
 
+def test_a_case_that_all_others_left_behind_is_told_beyond_them() -> None:
+    """It takes as long as before, while all others got slower: faster by what they share, and its row says so."""
+    slower = {f"m{number}": 1.25 if number else 1.0 for number in range(24)}
+    events = [
+        event
+        for name, factor in slower.items()
+        for side, by in (("a", 1.0), ("b", factor))
+        for event in measured(side, by, name)
+    ]
+    found = compare(built(*RUNS, *events), A, B)
+
+    assert verdict(found) == (
+        "all cases together 1.25x slower in latency; beyond that 1 faster (m0 1.25x) of 24 comparisons; 23 the same"
+    )
+    (row,) = [row for row in found.rows if row["verdict"] == "FASTER"]
+    assert "1.25x faster than all cases together (95 % 1.2" in row["reason"]
+
+
 @pytest.mark.exhaustive
 def test_a_document_does_not_call_ignorance_good() -> None:
     """Nothing but doubt is no pass; all the same is."""

@@ -121,15 +121,17 @@ SELECT
             WHEN detectable > 9 OR detectable IS NULL AND error > 0 THEN 'no difference found (smallest detectable: over 10x)'
             ELSE printf('no difference found (smallest detectable: %.1f %%)', 100 * detectable)
         END,
+        CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND has_base AND has_candidate AND NOT is_exact
+            THEN CASE WHEN regexp_matches(verdict, '(SLOWER|FASTER|WORSE|BETTER)$')
+                THEN format('{:.2f}x {} than all cases together (95 % {:.2f}–{:.2f})', exp(abs(change)), lower(regexp_extract(verdict, '[A-Z]+$')),
+                        exp(least(change_low * sign(change), change_high * sign(change))),
+                        exp(greatest(change_low * sign(change), change_high * sign(change))))
+                    || printf(', which share %+.1f %%', 100 * (exp(numbers.shift) - 1))
+                ELSE printf('beyond the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1)) END END,
         CASE WHEN noise IS NOT NULL AND has_base AND has_candidate AND effect IS NOT NULL AND NOT is_exact
             THEN printf('noise of a run %.1f %%', 100 * noise) END,
         CASE WHEN candidate_runs > 1 AND size_effect = 0 AND abs(change) < 0.7::DOUBLE * abs(effect - numbers.shift)
             THEN 'its runs disagree' END,
-        CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND has_base AND has_candidate AND NOT is_exact
-            THEN CASE WHEN regexp_matches(verdict, '(SLOWER|FASTER|WORSE|BETTER)$')
-                THEN format('{:.2f} times the base (95 % {:.2f}–{:.2f})', exp(change), exp(change_low), exp(change_high))
-                    || printf(' without the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1))
-                ELSE printf('beyond the %+.1f %% that all cases share', 100 * (exp(numbers.shift) - 1)) END END,
         CASE WHEN size_effect <> 0 AND verdict <> 'UNSURE'
             THEN printf('its steps have %.2f times the tokens', exp(size_effect)) END,
         CASE WHEN is_anywhere THEN 'baseline of other hosts' END,
