@@ -38,7 +38,7 @@ samples AS (
     FROM timings
     WHERE run_id IN (SELECT run_id FROM _touched) AND metric = 'latency' AND phase = 'steady' AND device_ns IS NOT NULL
 ),
-blocks AS (
+blocks AS MATERIALIZED (
     SELECT
         run_id, case_id, work_hash, clock, process, block, median(ns / loops) AS each_ns,
         coalesce(max(involuntary_switches), 0) > 0 OR coalesce(max(throttled), 0) > 0 AS disturbed
@@ -58,16 +58,20 @@ baselines AS (  -- one that failed before its first block is a baseline all the 
     WHERE backend IS NOT NULL
     GROUP BY run_id, axes.work_hash
 ),
-pairs AS (
-    SELECT
-        own.run_id, own.case_id, base.case_id AS baseline_id, own.clock, own.process, own.block, base.each_ns AS base_ns,
-        own.each_ns AS own_ns, ln(nullif(base.each_ns / own.each_ns, 0)) AS x, base.disturbed OR own.disturbed AS disturbed
+compared AS MATERIALIZED (  -- first: all blocks of one number joined before would be the square of the cases
+    SELECT own.*, baseline_id
     FROM blocks AS own
     JOIN baselines ON own.run_id = baselines.run_id AND own.work_hash = baselines.work_hash
+    WHERE own.case_id <> baseline_id
+),
+pairs AS (
+    SELECT
+        own.run_id, own.case_id, baseline_id, own.clock, own.process, own.block, base.each_ns AS base_ns,
+        own.each_ns AS own_ns, ln(nullif(base.each_ns / own.each_ns, 0)) AS x, base.disturbed OR own.disturbed AS disturbed
+    FROM compared AS own
     JOIN blocks AS base
         ON own.run_id = base.run_id AND baseline_id = base.case_id AND own.block = base.block
         AND own.clock = base.clock AND own.process IS NOT DISTINCT FROM base.process
-    WHERE own.case_id <> baseline_id
 ),
 logs AS (
     SELECT

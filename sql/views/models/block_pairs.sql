@@ -15,14 +15,17 @@ blocks AS (
     FROM timings
     WHERE metric = 'latency' AND phase = 'steady' AND block IS NOT NULL AND loops > 0 AND duration_ns > 0
     GROUP BY ALL
+),
+sides AS (  -- joined at once: blocks of one number with one another would be the square of the cases
+    SELECT run_id, case_id, baseline_id, case_id AS side_id, false AS is_baseline FROM block_ratios WHERE clock = 'host'
+    UNION ALL
+    SELECT run_id, case_id, baseline_id, baseline_id, true FROM block_ratios WHERE clock = 'host'
 )
 
 SELECT
-    own.run_id, own.case_id, baseline_id, own.process, own.block, base.each_ns AS baseline_ns,
-    own.each_ns AS candidate_ns, base.each_ns / own.each_ns AS ratio
-FROM block_ratios AS ratio
-JOIN blocks AS own ON ratio.run_id = own.run_id AND ratio.case_id = own.case_id
-JOIN blocks AS base
-    ON own.run_id = base.run_id AND baseline_id = base.case_id AND own.block = base.block
-    AND own.process IS NOT DISTINCT FROM base.process
-WHERE clock = 'host'
+    side.run_id, side.case_id, baseline_id, process, block, max(each_ns) FILTER (is_baseline) AS baseline_ns,
+    max(each_ns) FILTER (NOT is_baseline) AS candidate_ns, baseline_ns / candidate_ns AS ratio
+FROM sides AS side
+JOIN blocks ON side.run_id = blocks.run_id AND side_id = blocks.case_id
+GROUP BY side.run_id, side.case_id, baseline_id, process, block
+HAVING count(*) = 2
