@@ -8,7 +8,7 @@ from ...warehouse.errors import Exit
 from ..document import Document, Section, Table, TableColumn
 from . import environments
 from .compare import Comparison, Row, exit_code
-from .render import crossovers, floors, means, moved, render, shared_axes, shifts, shown, verdict
+from .render import crossovers, floors, means, moved, render, shared_axes, shared_reasons, shifts, shown, verdict
 
 
 def document(comparison: Comparison, *, command: str) -> Document:
@@ -23,7 +23,7 @@ def document(comparison: Comparison, *, command: str) -> Document:
     same = [row for row in rows if row["verdict"] == "SAME"]
     code = exit_code(comparison)
     doubtful = any(row["verdict"] == "UNSURE" for row in moved(comparison)) or (unsure and not changed)
-    shared = list(shared_axes(comparison))
+    shared = [*shared_axes(comparison), *shared_reasons(comparison)]
     together = [*crossovers(comparison), *shifts(comparison), *comparison.captures]
     sides = {"base": comparison.base, "candidate": comparison.candidate}
     sections = [

@@ -299,6 +299,7 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     yield from crossovers(comparison)
     yield from shifts(comparison)
     yield from shared_axes(comparison)
+    yield from shared_reasons(comparison)
     yield from comparison.captures
     yield from means(comparison)
     if not counts and any(row["better"] is None for row in comparison.unusual):
@@ -335,9 +336,13 @@ def _kind(row: Row, assumed: Mapping[str | None, str]) -> str:
 
 
 def shared_axes(comparison: Comparison) -> Iterator[str]:
-    """The axes and parameters that are equal in all rows, and the reasons, which the table therefore leaves out."""
+    """The axes and parameters that are equal in all rows, which the table therefore leaves out."""
     if texts := [f"{name} {plain(value)}".strip() for name, value in labels_of(comparison.rows).shared]:
         yield f"all cases: {', '.join(texts)}"
+
+
+def shared_reasons(comparison: Comparison) -> Iterator[str]:
+    """The reasons that hold for all rows of a kind, which the table therefore leaves out."""
     yield from (f"all {verdict}: {text}" for verdict, text in _alike(comparison).items())
     assumed: dict[str, list[str]] = {}
     for name, text in _assumed(comparison).items():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROUNDS = 5  # newest of each config, each judged against the one before
 CONFIGS = 4  # newest that measured the same suites, judged against each other
 NEWEST = 50  # configs that may be among them
-FORMAT = 3  # of a pair's file: those of another are made anew
+FORMAT = 4  # of a pair's file: those of another are made anew
 KINDS = 8  # sets of suites whose configs are
 INCIDENTS = 5  # costliest, whose first run is judged against the last good one
 
@@ -141,6 +141,7 @@ def judge(warehouse: "Warehouse", base: str, candidate: str, *, logs: bool) -> d
     return {
         "said": shortened(render.verdict(comparison)),
         "also": [shortened(text) for text in _sentences(comparison)],
+        "shared": [shortened(text) for text in render.shared_reasons(comparison)],
         "sides": [len(side.runs) for side in (comparison.base, comparison.candidate)],
         "columns": [*map(list, zip(*lines, strict=True))],
         "whys": list(whys),

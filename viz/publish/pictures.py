@@ -1,5 +1,6 @@
 """Small pictures that are drawn when publishing: SVG whose colours are those of the page, light or dark, by class names."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ class Span:
 def sparkline(values: Sequence[float | None], label: str, *, width: int = 120, height: int = 24) -> str:
     """A line of values, oldest first, with a dot at the newest."""
     present = [value for value in values if value is not None]
-    if len(present) < 2:
+    if all(None in pair for pair in itertools.pairwise(values)):  # there is no line
         return ""
     scale = _Scale.of(len(values), present, width, height, 3)
     last = max(place for place, value in enumerate(values) if value is not None)

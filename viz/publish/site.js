@@ -608,8 +608,8 @@
     ["not confirmed", /not confirmed/, "Nobody has measured it again."],
     ["smallest detectable", /smallest detectable/, "A smaller change would not have been seen in these runs."],
   ];
-  const glossary = (rows) => {
-    const texts = [...new Set(rows.flatMap((row) => [row.verdict, row.why, row.change]))];
+  const glossary = (rows, reasons) => {
+    const texts = [...new Set([...reasons, ...rows.flatMap((row) => [row.verdict, row.why, row.change])])];
     const used = MEANINGS.filter(([, told]) => texts.some((text) => told.test(text)));
     return used.length ? el("details", {}, el("summary", {}, "What the words mean"), el("dl", {}, used.flatMap(([name, , meaning]) => [el("dt", {}, name), el("dd", {}, meaning)]))) : "";
   };
@@ -770,7 +770,7 @@
       document.title = `${runName(r, chosen[0])} → ${runName(r, chosen[1])}`;
       const c = await cases();
       const pair = site.pairs[`${base}|${candidate}`];
-      const { rows, said, also, known } = pair ? await judgedRows(c, pair) : await bareRows(r, c, ...chosen);
+      const { rows, said, also, reasons, known } = pair ? await judgedRows(c, pair) : await bareRows(r, c, ...chosen);
       const command = `bench compare ${quoted(base)} ${quoted(candidate)}`;
       if (!rows.length) return [...head, el("p", {}, "Neither run has a value that comparisons judge."), el("p", { class: "again" }, copyable(command))];
       const turned = !pair && site.pairs[`${candidate}|${base}`] ? el("p", {}, link(to("compare", candidate, base), "The other way round they were judged.")) : "";
@@ -834,8 +834,9 @@
         await drawnCharts(`${base}|${candidate}`),
         el("div", { class: "tools" }, chips, filter.nodes),
         alike(shared, rows.length),
+        reasons.map((text) => el("p", { class: "soft", "data-q": command }, `${text.replace(/^all /, "All ")}.`)),
         found.node,
-        pair ? glossary(rows) : "",
+        pair ? glossary(rows, reasons) : "",
       ];
     },
 
@@ -950,7 +951,7 @@
       return { id, metric, label: found.labels[label], base, candidate, difference, change: change ?? "", verdict: told ?? "", why: found.whys[why], size, place,
         texts: texts.map((text) => [c.texts[place], told, found.texts[text]].filter(Boolean).join(" ").toLowerCase()) };
     });
-    return { rows, said: found.said, also: found.also, known: found.known };
+    return { rows, said: found.said, also: found.also, reasons: found.shared, known: found.known };
   };
   // Two runs that nothing was judged of: their values side by side.
   const bareRows = async (r, c, base, candidate) => {
@@ -974,7 +975,7 @@
       }
     }
     rows.sort((a, b) => (b.size ?? -1) - (a.size ?? -1));
-    return { rows, also: [], said: "Values side by side. These two runs were not judged when the site was published, so no change here is told from chance; the command below judges them." };
+    return { rows, also: [], reasons: [], said: "Values side by side. These two runs were not judged when the site was published, so no change here is told from chance; the command below judges them." };
   };
 
   // ---- which page is shown

@@ -4,7 +4,7 @@ from typing import Any
 
 from bench.query.comparison.compare import Comparison, compare
 from bench.query.comparison.labels import labels_of
-from bench.query.comparison.render import render, shared_axes, verdict
+from bench.query.comparison.render import render, shared_axes, shared_reasons, verdict
 from bench.query.comparison.sides import Side
 from bench.warehouse.events import Event
 
@@ -78,7 +78,7 @@ def test_a_reason_that_all_rows_of_a_verdict_have_is_said_once() -> None:
 
     removed = [row for row in found.rows if row["verdict"] == "REMOVED"]
     assert [row[-1] for row in render(found, removed)[1]] == ["", ""]
-    assert "all REMOVED: not measured by the candidate" in [*shared_axes(found)]
+    assert "all REMOVED: not measured by the candidate" in [*shared_reasons(found)]
 
 
 def test_parameters_that_are_no_object_are_shown_as_they_are() -> None:

@@ -279,7 +279,7 @@ def test_a_text_without_separators_stands_as_it_is(text: str) -> None:
 
 
 def test_a_pair_is_what_compare_prints(tmp_path: Path) -> None:
-    """Cell by cell, with verdict, interval and reason."""
+    """Cell by cell, with verdict, interval and reason, and the reasons that all rows share."""
     warehouse = Builder().add(*nights())
     publish(warehouse, tmp_path)
     found = compare(warehouse, *find_sides(warehouse, "night-009", "night-010"))
@@ -287,6 +287,7 @@ def test_a_pair_is_what_compare_prints(tmp_path: Path) -> None:
     first = columns.index("metric")
     pair = next(pair for pair in data(tmp_path, "pair") if pair["said"] == render.verdict(found))
 
+    assert pair["shared"] == [*render.shared_reasons(found)] and len(pair["shared"]) > 0
     _, *texts, whys = pair["columns"][:8]
     assert [[*row] for row in zip(*texts, [pair["whys"][why] for why in whys], strict=True)] == [
         line[first:] for line in cells
