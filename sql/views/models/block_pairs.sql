@@ -17,15 +17,15 @@ blocks AS (
     GROUP BY ALL
 ),
 sides AS (  -- joined at once: blocks of one number with one another would be the square of the cases
-    SELECT run_id, case_id, baseline_id, case_id AS side_id, false AS is_baseline FROM block_ratios WHERE clock = 'host'
-    UNION ALL
-    SELECT run_id, case_id, baseline_id, baseline_id, true FROM block_ratios WHERE clock = 'host'
+    SELECT run_id, case_id, baseline_id, unnest([false, true]) AS is_baseline
+    FROM block_ratios
+    WHERE clock = 'host'
 )
 
 SELECT
     side.run_id, side.case_id, baseline_id, process, block, max(each_ns) FILTER (is_baseline) AS baseline_ns,
     max(each_ns) FILTER (NOT is_baseline) AS candidate_ns, baseline_ns / candidate_ns AS ratio
 FROM sides AS side
-JOIN blocks ON side.run_id = blocks.run_id AND side_id = blocks.case_id
+JOIN blocks ON side.run_id = blocks.run_id AND CASE WHEN is_baseline THEN baseline_id ELSE side.case_id END = blocks.case_id
 GROUP BY side.run_id, side.case_id, baseline_id, process, block
 HAVING count(*) = 2
