@@ -51,6 +51,19 @@ def test_a_suite_that_moved_is_one_row_with_the_run_it_began_with(warehouse: Bui
     ) == [("suite_speedup", "WORSE", 9, -0.1, "night-07", "c07", "c06")]
 
 
+def test_a_suite_whose_baseline_got_faster_says_so(warehouse: Builder) -> None:
+    """All speedups fell by a fifth, and no backend takes longer."""
+    for day in range(6):
+        warehouse.add(*night(day, [1.5 * (0.8 if day == 5 else 1)] * 8))
+        for name in MODELS:
+            it = case(name, run=f"night-{day:02}", source_id="file", **AXES)
+            warehouse.add(metric(it, "absolute_latency", 1000 + day, unit="ns", better="lower"))
+    query = "SELECT reason FROM regression_findings(['night-05']) WHERE finding = 'suite' AND metric = 'suite_speedup'"
+
+    ((reason,),) = warehouse.rows(query)
+    assert reason == "the baseline is 1.25x faster, the backend itself the same within 3 %; the whole suite, 8 cases"
+
+
 @pytest.mark.parametrize("extra", first_of(1, [0.0, 0.5]), ids=["as usual", "one far out"])
 def test_the_interval_and_p_are_those_of_the_study(extra: float, warehouse: Builder) -> None:
     """Student's t, with the variance of the reports before, moderated and winsorised as the simulation does it in numpy."""

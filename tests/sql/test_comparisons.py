@@ -210,6 +210,20 @@ def test_what_all_share_is_part_of_the_interval_or_the_reason_has_one_without(
     assert told in row["reason"]
 
 
+def test_a_speedup_says_whether_its_baseline_changed(warehouse: Builder) -> None:
+    """The backend takes as long as before, and its speedup is lower: eager got faster."""
+    for run_id, speedup in (("a", 2.0), ("b", 1.6)):
+        it = case("m", run=run_id, backend="inductor")
+        warehouse.add(
+            run(run_id), it, outcome(it), metric(it, "speedup", speedup, unit="ratio", better="higher"),
+            metric(it, "absolute_latency", 1000, unit="ns", better="lower"),
+        )  # fmt: skip
+    reasons = {row["metric"]: row["reason"] for row in compare(warehouse, ["a"], ["b"], 0.03)}
+
+    assert "the baseline is 1.25x faster, the backend itself the same within 3 %" in reasons["speedup"]
+    assert "baseline" not in reasons["absolute_latency"]
+
+
 @pytest.mark.parametrize(
     ("base", "candidate", "expected"), first_of(2, [(0, 3, "WORSE"), (3, 0, "BETTER"), (3, 3, "SAME"), (0, 0, "SAME")])
 )

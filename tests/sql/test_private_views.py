@@ -718,6 +718,19 @@ def test_the_words_of_a_shift(warehouse: Builder) -> None:
     ]
 
 
+def test_speedup_reason(warehouse: Builder) -> None:
+    """A speedup that is lower because the baseline got faster says so; one that the backend changed alone says nothing."""
+    said = [
+        (("0.8", "1"), "the baseline is 1.25x faster, the backend itself the same within 3 %"),
+        (("1.2", "0.9"), "the baseline is 1.33x slower, the backend itself 1.11x slower"),
+        (("0.8", "0.8"), None),
+        (("0.8", "NULL"), None),
+    ]
+
+    for (speedup, own), text in said:
+        assert warehouse.rows(f"SELECT _speedup_reason(ln({speedup}), ln({own}), 0.03)") == [(text,)]
+
+
 def test_run_flags(warehouse: Builder) -> None:
     """Workers of a run report the settings of torch's compilers; a run without a report, or without JSON, has none."""
     one = case("m", "1", backend="inductor")

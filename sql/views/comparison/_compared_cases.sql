@@ -57,6 +57,7 @@ measured_sides AS (
 numbers AS (
     SELECT
         numbers.* EXCLUDE (number_verdict, below, above, shared_reach),
+        max(log_ratio) FILTER (metric IN ('latency', 'absolute_latency') AND _is_warm(phase)) OVER (PARTITION BY numbers.pair, numbers.case_id) AS own_log_ratio,
         log_ratio - CASE WHEN better = 'lower' THEN above ELSE below END AS log_low,
         log_ratio + CASE WHEN better = 'lower' THEN below ELSE above END AS log_high,
         CASE
@@ -121,6 +122,7 @@ SELECT
             WHEN detectable > 9 OR detectable IS NULL AND error > 0 THEN 'no difference found (smallest detectable: over 10x)'
             ELSE printf('no difference found (smallest detectable: %.1f %%)', 100 * detectable)
         END,
+        CASE WHEN metric = 'speedup' AND verdict NOT IN ('SAME', 'UNSURE') THEN _speedup_reason(log_ratio, own_log_ratio, case_floor) END,
         CASE WHEN abs(numbers.shift) >= ln(1 + case_floor) AND has_base AND has_candidate AND NOT is_exact
             THEN CASE WHEN regexp_matches(verdict, '(SLOWER|FASTER|WORSE|BETTER)$')
                 THEN format('{:.2f}x {} than all cases together (95 % {:.2f}–{:.2f})', exp(abs(change)), lower(regexp_extract(verdict, '[A-Z]+$')),

@@ -68,6 +68,13 @@ new_machines AS (  -- cases that no run under judgement measured on a class of m
     GROUP BY config, case_id
     HAVING bool_and(machine_doubt IS NOT NULL)
 ),
+suite_latencies AS (  -- how much faster the cases of a suite got themselves, as a logarithm
+    SELECT
+        config, machine, suite, mode, device, dtype, backend, -_ordered_mean(list(ln(1 + change))) AS own_change, min(case_floor) AS smallest
+    FROM judged_cases
+    WHERE metric IN ('latency', 'absolute_latency') AND _is_warm(phase) AND change > -1
+    GROUP BY ALL
+),
 passing_runs AS (
     SELECT config, case_id, count(*) AS runs
     FROM case_summaries
@@ -131,6 +138,14 @@ WHERE NOT EXISTS (
 )
 UNION ALL BY NAME
 SELECT
-    'suite' AS finding, config, host, machine, suite, mode, device, dtype, backend, metric, phase, unit, better, run_id, runs, n,
-    baseline, value, change, low, high, noise, p, q, verdict, evidence, reason, since_run_id, since_at, since_commit, good_commit
-FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr)
+    'suite' AS finding, moved.config, moved.host, moved.machine, moved.suite, moved.mode, moved.device, moved.dtype, moved.backend, metric, phase, unit,
+    better, run_id, runs, n, baseline, value, change, low, high, noise, p, q, verdict, evidence,
+    concat_ws(
+        '; ', CASE WHEN metric = 'suite_speedup' AND verdict NOT IN ('SAME', 'UNSURE') THEN _speedup_reason(ln(1 + change), own_change, smallest) END, reason
+    ) AS reason,
+    since_run_id, since_at, since_commit, good_commit
+FROM suite_shifts(judged, last := last, floor := floor, fdr := fdr) AS moved
+LEFT JOIN suite_latencies AS own
+    ON moved.config = own.config AND moved.machine IS NOT DISTINCT FROM own.machine AND moved.suite IS NOT DISTINCT FROM own.suite
+    AND moved.mode IS NOT DISTINCT FROM own.mode AND moved.device IS NOT DISTINCT FROM own.device
+    AND moved.dtype IS NOT DISTINCT FROM own.dtype AND moved.backend IS NOT DISTINCT FROM own.backend
