@@ -92,10 +92,10 @@ class SiteFolder:
 
     def finish(self) -> None:
         """Write what has a lasting name, the page last, then remove what the site before left."""
-        manifest = {"kind": KIND, "files": _by_name(self.files), "kept": self.kept}
+        manifest = {"kind": KIND, "files": self.files, "kept": self.kept}
         stale = {name for name in self.before.get("files", {}) if name not in self.files and is_contained(name)}
         # until the page is there, the manifest names the files of both sites
-        both = {**manifest, "files": _by_name({**self.before.get("files", {}), **self.files})}
+        both = {**manifest, "files": {**self.before.get("files", {}), **self.files}}
         page = self._ends.pop(FRONT_PAGE)
         self._replace(MANIFEST, sealed(both), counted=both == manifest)
         for name, content in self._ends.items():
@@ -139,10 +139,6 @@ class SiteFolder:
             self.written_bytes += len(content)
 
 
-def _by_name(files: dict[str, int]) -> dict[str, int]:
-    return dict(sorted(files.items()))
-
-
 def _names(value: Any) -> Iterator[str]:
     """The names of files in what was kept."""
     if isinstance(value, str) and value.startswith(f"{DATA_FOLDER}/"):
@@ -160,9 +156,9 @@ def is_contained(name: str) -> bool:
 
 def _seal(manifest: dict[str, Any]) -> str:
     """A checksum of a manifest."""
-    return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()[:24]
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def sealed(manifest: dict[str, Any]) -> bytes:
     """The file of a manifest, with its checksum."""
-    return json.dumps({**manifest, "seal": _seal(manifest)}, separators=(",", ":")).encode() + b"\n"
+    return json.dumps({**manifest, "seal": _seal(manifest)}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
