@@ -98,10 +98,24 @@ def measurements_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_LOCK", "off")
 
 
+@pytest.fixture(scope="session")
+def spare_warehouses() -> Iterator["list[Builder]"]:  # by name: the class would hold DuckDB to the very end, as a leak
+    """Empty warehouses, of tests that have ended."""
+    spare: list[Builder] = []
+    yield spare
+    for warehouse in spare:
+        warehouse.close()
+
+
 @pytest.fixture
-def warehouse() -> "Builder":  # by name: the class would hold DuckDB's module to the very end, and that reports a leak
-    """An empty warehouse in memory."""
-    return Builder()
+def warehouse(spare_warehouses: "list[Builder]") -> Iterator["Builder"]:
+    """An empty warehouse."""
+    warehouse = spare_warehouses.pop() if spare_warehouses else Builder()
+    yield warehouse
+    if warehouse.emptied():
+        spare_warehouses.append(warehouse)
+    else:
+        warehouse.close()
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,7 @@ NEEDED = {
     "_failures": "cases",
     "_step_ranges": "schedule_chunks",
     "_summaries": "cases",
-    "block_ratios": "timings",
+    "block_ratios": "timings WHERE block IS NOT NULL",
     "case_outcomes": "cases",
     "case_summaries": "cases",
     "noise_floors": "runs WHERE source = 'doctor'",
