@@ -18,9 +18,9 @@ def environment(name: str, **fields: Any) -> events.Environment:
     return events.Environment(environment_id=name, **fields)
 
 
-def test_what_differs_is_named_with_both_values() -> None:
+def test_what_differs_is_named_with_both_values(warehouse: Builder) -> None:
     """Columns of the run and of its environment; what is the same is no difference."""
-    warehouse = Builder().add(
+    warehouse.add(
         run("a", environment_id="old", git_commit="c1"), environment("old", torch="2.12", cpu="x", ram_bytes=2**34),
         run("b", environment_id="new", git_commit="c2"), environment("new", torch="2.13", cpu="x", ram_bytes=2**35),
     )  # fmt: skip
@@ -31,9 +31,9 @@ def test_what_differs_is_named_with_both_values() -> None:
     assert sentence(facts(warehouse, ["a"], ["b"])) == "3 of 5 fields differ; the same: cpu, source"
 
 
-def test_json_columns_are_compared_key_by_key() -> None:
+def test_json_columns_are_compared_key_by_key(warehouse: Builder) -> None:
     """A variable that is set on one side only is a difference of its own; values that are no text stay JSON."""
-    warehouse = Builder().add(
+    warehouse.add(
         run("a", environment_id="1", tags=events.Json('{"note": "x"}')), run("b", environment_id="2"),
         environment("1", variables=events.Json('{"A": "1", "B": "2"}'), flags=events.Json('{"f": {"g": [1, null]}}')),
         environment("2", variables=events.Json('{"A": "1", "C": "3"}'), flags=events.Json('{"f": null}')),
@@ -46,9 +46,9 @@ def test_json_columns_are_compared_key_by_key() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_no_object_is_one_fact() -> None:
+def test_what_is_no_object_is_one_fact(warehouse: Builder) -> None:
     """A list where an object was meant is not dropped."""
-    warehouse = Builder().add(
+    warehouse.add(
         run("a", environment_id="1"), environment("1", flags=events.Json("[1]")), run("b", environment_id="2"),
         environment("2", flags=events.Json('{"f": 1}')),
     )  # fmt: skip
@@ -56,10 +56,10 @@ def test_what_is_no_object_is_one_fact() -> None:
     assert [str(fact) for fact in differences(warehouse, ["a"], ["b"])] == ["f: – → 1", "flags: [1] → –"]
 
 
-def test_several_runs_of_a_side_are_a_set_of_values() -> None:
+def test_several_runs_of_a_side_are_a_set_of_values(warehouse: Builder) -> None:
     """In order, once each, whatever order the runs come in; a run that does not say is among them."""
     runs = [run(name, host=host) for name, host in (("a", "h2"), ("b", "h1"), ("c", "h2"), ("d", None))]
-    warehouse = Builder().add(*runs)
+    warehouse.add(*runs)
 
     (host,) = differences(warehouse, ["c", "b", "a"], ["d", "a"])
     assert (host.base, host.candidate) == (("h1", "h2"), ("h2", None))
@@ -94,13 +94,13 @@ def test_a_mistaken_side_names_the_nearest(bench: Bench) -> None:
     assert "'main'" in str(bench("env-diff", "mian", "fuse").exception)
 
 
-def test_hostile_values_cannot_steer_a_terminal() -> None:
+def test_hostile_values_cannot_steer_a_terminal(warehouse: Builder) -> None:
     """Escape sequences are shown, not sent; quotes and keys of any kind are harmless."""
     from bench.query.comparison.environments import render
     from bench.warehouse.console.tables import escape
 
     nasty = {"a'; DROP TABLE runs; --": "\x1b[31m", '"': "\n", "": "x"}
-    warehouse = Builder().add(
+    warehouse.add(
         run("a'", environment_id="1", host="\x1b]0;x\x07"), environment("1", variables=events.Json(json.dumps(nasty))),
         run("b", environment_id="2"),
     )  # fmt: skip

@@ -216,11 +216,11 @@ def test_an_imported_figure_leads_to_its_line() -> None:
     assert parts["measure it again"].sentences == ["bench ingest 'A: b:profiles'"]
 
 
-def test_what_bench_measured_has_the_command_that_measures_it_again() -> None:
+def test_what_bench_measured_has_the_command_that_measures_it_again(warehouse: Builder) -> None:
     """This case alone, as that run did; and why it will not be quite the same."""
     it = case("mlp", backend="inductor", mode="inference", suite="builtin", source_id="f")
     recorded = options("measure models", ("what", "--models", "mlp", "lstm"), ("how", "--quick"))
-    warehouse = Builder().add(run("run", "main", source="measure", options=recorded, host="far"), it, outcome(it))
+    warehouse.add(run("run", "main", source="measure", options=recorded, host="far"), it, outcome(it))
     warehouse.store = Store(Path("/s"))
     warehouse.add(metric(it, "x", 1.0, source_id="f"))
 
@@ -245,11 +245,11 @@ def test_the_reported_speedup_is_explained_where_there_is_no_latency() -> None:
     assert failed.data.rows == [("performance", "fail_to_run", None, "profiles/a.csv", 4)]
 
 
-def test_a_case_without_blocks_has_the_ratio_of_medians() -> None:
+def test_a_case_without_blocks_has_the_ratio_of_medians(warehouse: Builder) -> None:
     """And no interval; one sample has none either; a sample without counters has nothing to be disturbed by."""
     sides = [case("m", backend=backend, source_id="f") for backend in ("eager", "inductor")]
     samples = [timing(it, ns, source_id="f") for it, ns in zip(sides, (300, 100), strict=True)]
-    warehouse = Builder().add(run(), *sides, *map(outcome, sides), *samples)
+    warehouse.add(run(), *sides, *map(outcome, sides), *samples)
 
     parts = {part.title: part.sentences for part in explain_case(warehouse, "m", backend="inductor").parts}
     assert parts["latency, steady"] == ["median 100 ns (n=1)"]
@@ -259,12 +259,12 @@ def test_a_case_without_blocks_has_the_ratio_of_medians() -> None:
     assert "what comes with slow samples" not in parts
 
 
-def test_a_geometric_mean_is_that_of_its_cases() -> None:
+def test_a_geometric_mean_is_that_of_its_cases(warehouse: Builder) -> None:
     """Those that pass give the mean; those left out have their reason, and it is said which pass on every backend."""
     names = {"fast": 4.0, "slow": 0.5, "failed": None, "elsewhere": 3.0}
     sides = {name: case(name, backend="inductor", mode="inference") for name in names}
     other = [case(name, backend="other", mode="inference") for name in names]
-    warehouse = Builder().add(run(source="torch-compile"), *sides.values(), *other)
+    warehouse.add(run(source="torch-compile"), *sides.values(), *other)
     warehouse.add(*(outcome(it, "OOM" if names[name] is None else "ok") for name, it in sides.items()))
     warehouse.add(*(metric(sides[name], "speedup", value) for name, value in names.items() if value))
     warehouse.add(*(outcome(it, "timeout" if it.name == "elsewhere" else "ok") for it in other))
@@ -311,9 +311,9 @@ def test_a_pasted_command_gives_bench_the_statement(sql: str) -> None:
     )
 
 
-def test_a_scheduler_step_leads_to_its_lines() -> None:
+def test_a_scheduler_step_leads_to_its_lines(warehouse: Builder) -> None:
     """A bin of tokens is a case, named as `bench compare` prints it: its steps, their lines, and what loads them again."""
-    warehouse = Builder().add(
+    warehouse.add(
         run("run", "A", source="scheduler"), source("p.jsonl", lines=3, config="A"),
         *(chunk(n, [size], model_run_ms=size / 10, source_id="p.jsonl") for n, size in ((1, 600), (2, 70), (3, 700))),
     )  # fmt: skip
@@ -335,10 +335,10 @@ def test_a_scheduler_step_leads_to_its_lines() -> None:
     assert parts["measure it again"].sentences == ["bench ingest A:profiles"]
 
 
-def test_a_value_of_the_run_as_a_whole_is_explained_by_that_name() -> None:
+def test_a_value_of_the_run_as_a_whole_is_explained_by_that_name(warehouse: Builder) -> None:
     """It has no case; what repeats it is the command of the run."""
     cost = events.Metric(run_id="run", metric="sampler_cost", unit="ratio", value=0.01, source_id="f")
-    warehouse = Builder().add(run("run", command="python train.py"), cost)
+    warehouse.add(run("run", command="python train.py"), cost)
 
     found = explain_case(warehouse, "run")
     assert found.title.startswith("run\nrun run, ")

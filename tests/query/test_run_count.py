@@ -97,10 +97,10 @@ def test_quantiles_of_t_hold_far_out(df: float) -> None:
 
 
 @exhaustive
-def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised() -> None:
+def test_the_runs_that_are_asked_for_show_the_change_as_often_as_promised(warehouse: Builder) -> None:
     """Simulated as `comparisons` judges: medians of normal runs over their error, as well known as the weight says."""
     rng = np.random.default_rng(7)
-    warehouse = Builder().add(*history(noisy(cases=8, runs=8, noise=0.02, seed=1)))
+    warehouse.add(*history(noisy(cases=8, runs=8, noise=0.02, seed=1)))
     for row in effects(warehouse, DetectionGoal(effect=0.05, power=0.8)):
         n, noise, degrees = row["runs_needed"], row["noise"], row["runs_needed"] - 1 + row["weight"]
         sides = np.median(rng.normal(0, noise, (2, 4000, n)), axis=2)
@@ -140,9 +140,9 @@ def test_a_plan_is_kept_by_compare(spread: int, seed: int) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("effect", [0.3, 0.1, 0.05, 0.02])
-def test_fewer_runs_would_not_do(effect: float) -> None:
+def test_fewer_runs_would_not_do(warehouse: Builder, effect: float) -> None:
     """One run less sees less, and so many see it."""
-    warehouse = Builder().add(*history(noisy(noise=0.03)))
+    warehouse.add(*history(noisy(noise=0.03)))
     for row in effects(warehouse, DetectionGoal(effect=effect)):
         n = row["runs_needed"]
         seen = [
@@ -223,9 +223,9 @@ def test_latency_is_planned_for_unless_there_is_none() -> None:
         effects(imported, DetectionGoal(), {"metric": ["speeedup"]})
 
 
-def test_the_plan_in_words() -> None:
+def test_the_plan_in_words(warehouse: Builder) -> None:
     """It says what half of the cases and nine of ten need and show, the time it takes, the false alarms, and what is left out."""
-    warehouse = Builder().add(*history(noisy(cases=10)), *history({"x": [10**9]}, "fresh"))
+    warehouse.add(*history(noisy(cases=10)), *history({"x": [10**9]}, "fresh"))
     found, strict = (effects(warehouse, DetectionGoal(effect=0.02, correction=name)) for name in ("none", "bonferroni"))
 
     assert list(sentences(found, strict, DetectionGoal(effect=0.02))) == [
@@ -254,11 +254,11 @@ def test_exact_numbers_are_no_false_alarms() -> None:
     assert alarms(sizes) == []
 
 
-def test_scheduler_steps_are_planned_for() -> None:
+def test_scheduler_steps_are_planned_for(warehouse: Builder) -> None:
     """Their noise is known, whatever else the store holds, and their config and metrics can be named."""
     steps = [chunk(i, [64], run=f"a{day}", model_run_ms=10.0 + (i * day) % 3) for day in range(3) for i in range(40)]
     runs = [run(f"a{day}", "A", started_at=day + 1) for day in range(3)]
-    warehouse = Builder().add(*history(noisy(runs=1)), *runs, *steps)
+    warehouse.add(*history(noisy(runs=1)), *runs, *steps)
 
     for where in ({}, {"config": ["A"], "metric": ["model_run"]}):
         found = effects(warehouse, DetectionGoal(), where)
@@ -286,9 +286,9 @@ def test_a_bin_of_few_steps_takes_the_runs_that_have_six() -> None:
     assert planned(6) == [(few, 6, 0), (many, 2, 0)]
 
 
-def test_a_plan_that_nothing_fulfils_says_so() -> None:
+def test_a_plan_that_nothing_fulfils_says_so(warehouse: Builder) -> None:
     """Too little history for so few runs, and an effect that no number of runs shows, are no numbers."""
-    warehouse = Builder().add(*history(noisy(cases=1, runs=2), host=None))
+    warehouse.add(*history(noisy(cases=1, runs=2), host=None))
     plan = DetectionGoal(effect=1e-6, runs=1)
     found = effects(warehouse, plan)
 

@@ -44,9 +44,9 @@ CANDIDATE = traced(
 )
 
 
-def test_lines_up_to_the_peak_add_up_to_it() -> None:
+def test_lines_up_to_the_peak_add_up_to_it(warehouse: Builder) -> None:
     """Nothing after it counts; a line that ran twice is one row."""
-    warehouse = Builder().add(*BASE, *CANDIDATE)
+    warehouse.add(*BASE, *CANDIDATE)
     found = why(warehouse, SIDES, metric="rss_peak")
 
     parts = {part.name: (part.base, part.candidate, part.file, part.line) for part in found.parts}
@@ -60,14 +60,14 @@ def test_lines_up_to_the_peak_add_up_to_it() -> None:
     assert sums == [("base", 31 * MIB), ("candidate", 75 * MIB)]
 
 
-def test_without_a_time_the_peak_is_taken_apart() -> None:
+def test_without_a_time_the_peak_is_taken_apart(warehouse: Builder) -> None:
     """A traced program has no time that is compared."""
-    assert why(Builder().add(*BASE, *CANDIDATE), SIDES).whole.difference == 44 * MIB
+    assert why(warehouse.add(*BASE, *CANDIDATE), SIDES).whole.difference == 44 * MIB
 
 
-def test_a_reading_that_may_be_too_low_widens_the_interval_of_its_line() -> None:
+def test_a_reading_that_may_be_too_low_widens_the_interval_of_its_line(warehouse: Builder) -> None:
     """By each of its readings, on both sides."""
-    warehouse = Builder().add(*traced("base", ("elsewhere", 10), ("job.py:3", 30), bound=MIB))
+    warehouse.add(*traced("base", ("elsewhere", 10), ("job.py:3", 30), bound=MIB))
     warehouse.add(*traced("candidate", ("elsewhere", 10), ("job.py:3", 31), bound=MIB))
     found = why(warehouse, SIDES, metric="rss_peak")
 
@@ -77,9 +77,9 @@ def test_a_reading_that_may_be_too_low_widens_the_interval_of_its_line() -> None
     assert found.notes[0] == "nothing differs beyond noise"
 
 
-def test_sides_of_several_runs_have_the_mean_of_each_line() -> None:
+def test_sides_of_several_runs_have_the_mean_of_each_line(warehouse: Builder) -> None:
     """The parts still add up to the difference of the means."""
-    warehouse = Builder().add(*BASE, *CANDIDATE, *traced("again", ("elsewhere", 12), ("job.py:3", 34), config="base"))
+    warehouse.add(*BASE, *CANDIDATE, *traced("again", ("elsewhere", 12), ("job.py:3", 34), config="base"))
     found = why(warehouse, (Side("base", ("base", "again")), SIDES[1]), metric="rss_peak")
 
     total = math.fsum(part.difference for part in (*found.parts, found.unattributed))
@@ -87,9 +87,9 @@ def test_sides_of_several_runs_have_the_mean_of_each_line() -> None:
     assert next(part.base for part in found.parts if part.line == 3) == 21 * MIB
 
 
-def test_a_comparison_prints_the_call() -> None:
+def test_a_comparison_prints_the_call(warehouse: Builder) -> None:
     """A peak changed, and both sides recorded its lines."""
-    warehouse = Builder().add(*BASE, *CANDIDATE)
+    warehouse.add(*BASE, *CANDIDATE)
     found = compare(warehouse, *SIDES)
 
     assert next_question(warehouse, found, all_runs=False) == ["why: bench why base candidate job.py --metric rss_peak"]

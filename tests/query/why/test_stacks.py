@@ -28,10 +28,10 @@ def recorded(run_id: str, stacks: dict[str, int], config: str | None = None) -> 
 SIDES = (Side("base", ("base",)), Side("candidate", ("candidate",)))
 
 
-def test_functions_add_up_to_all_samples_exactly() -> None:
+def test_functions_add_up_to_all_samples_exactly(warehouse: Builder) -> None:
     """Each has the line with most of its samples; the innermost frame ran."""
     candidate = {**BASE, "main (job.py:9);loop (job.py:4)": 880, "main (job.py:9);extra (job.py:8)": 400}
-    found = why(Builder().add(*recorded("base", BASE), *recorded("candidate", candidate)), SIDES)
+    found = why(warehouse.add(*recorded("base", BASE), *recorded("candidate", candidate)), SIDES)
 
     first = found.parts[0]
     assert (first.name, first.file, first.line, first.base, first.candidate) == ("extra", "job.py", 8, 0, 400)
@@ -40,21 +40,19 @@ def test_functions_add_up_to_all_samples_exactly() -> None:
     assert {part.name: part.line for part in found.parts} == {"extra": 8, "loop": 4, "memcpy": 0}
 
 
-def test_as_many_samples_within_what_counting_and_sessions_explain_differ_in_nothing() -> None:
+def test_as_many_samples_within_what_counting_and_sessions_explain_differ_in_nothing(warehouse: Builder) -> None:
     """A few samples more, and a rare function that only one side shows."""
     candidate = {**{name: round(count * 1.04) for name, count in BASE.items()}, "rare (lib.py:1)": 3}
-    found = why(Builder().add(*recorded("base", BASE), *recorded("candidate", candidate)), SIDES)
+    found = why(warehouse.add(*recorded("base", BASE), *recorded("candidate", candidate)), SIDES)
 
     assert found.notes[0] == NOTHING_DIFFERS
 
 
-def test_several_recordings_of_a_side_tell_how_far_they_are_apart() -> None:
+def test_several_recordings_of_a_side_tell_how_far_they_are_apart(warehouse: Builder) -> None:
     """A function whose recordings differ by half is no difference at a tenth."""
     stack = "main (job.py:9);loop (job.py:4)"
     runs = {"base": 1000, "base 2": 1500, "candidate": 1100, "candidate 2": 1650}
-    warehouse = Builder().add(
-        *(event for name, n in runs.items() for event in recorded(name, {stack: n}, name.split()[0]))
-    )
+    warehouse.add(*(event for name, n in runs.items() for event in recorded(name, {stack: n}, name.split()[0])))
     found = why(warehouse, (Side("base", ("base", "base 2")), Side("candidate", ("candidate", "candidate 2"))))
 
     assert (found.whole.base, found.whole.candidate) == (1250, 1375)

@@ -73,9 +73,9 @@ def test_parts_and_what_is_left_are_the_difference(
     )
 
 
-def test_a_line_that_is_new_explains_a_function() -> None:
+def test_a_line_that_is_new_explains_a_function(warehouse: Builder) -> None:
     """A line is known by its text, wherever it stands; the numbers are shares of the time measured without the profile."""
-    warehouse = Builder().add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 2_000_000, CANDIDATE))
+    warehouse.add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 2_000_000, CANDIDATE))
     found = why(warehouse, SIDES)
 
     first = found.parts[0]
@@ -89,21 +89,21 @@ def test_a_line_that_is_new_explains_a_function() -> None:
     assert moved.line == 5 and moved.base == pytest.approx(490_000, rel=1e-3)
 
 
-def test_where_no_time_lies_outside_the_lines_nothing_is_unattributed() -> None:
+def test_where_no_time_lies_outside_the_lines_nothing_is_unattributed(warehouse: Builder) -> None:
     """Exactly: shares add up to 1 but for the rounding of floats, of which a table showed −2.91e-11 ns."""
     sides = [
         {(3, "a = sorted(x)"): [0.1, 0.2, 0.3], (4, "return a"): [0.9, 0.8, 0.7]},
         {(3, "a = sorted(x)"): [0.3, 0.3, 0.4], (4, "return a"): [0.7, 0.7, 0.6]},
     ]
-    warehouse = Builder().add(*profiled("base", 526_511, sides[0]), *profiled("candidate", 767_733, sides[1]))
+    warehouse.add(*profiled("base", 526_511, sides[0]), *profiled("candidate", 767_733, sides[1]))
     left = why(warehouse, SIDES).unattributed
 
     assert (left.difference, left.low, left.high) == (0, 0, 0)
 
 
-def test_equal_sides_differ_in_nothing() -> None:
+def test_equal_sides_differ_in_nothing(warehouse: Builder) -> None:
     """All parts are within noise, and are one row."""
-    warehouse = Builder().add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 1_000_000, BASE))
+    warehouse.add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 1_000_000, BASE))
     found = why(warehouse, SIDES, "work:score")
 
     assert [row[0] for row in cells(found)] == ["2 other parts", "unattributed", "work:score"]
@@ -137,7 +137,7 @@ def stepped(
     ]  # fmt: skip
 
 
-def test_a_gelu_in_float64_is_named_with_its_casts() -> None:
+def test_a_gelu_in_float64_is_named_with_its_casts(warehouse: Builder) -> None:
     """Operators add up to the difference; one that only one side runs is shown, and is none below 0; the scale is said."""
     base = {("addmm", 2.0): [0.80, 0.81], ("gelu", 1.0): [0.10, 0.10], ("", 0.0): [0.10, 0.09]}
     slow = {
@@ -146,7 +146,7 @@ def test_a_gelu_in_float64_is_named_with_its_casts() -> None:
         ("_to_copy", 2.0): [0.01, 0.01],
         ("", 0.0): [0.09, 0.09],
     }
-    warehouse = Builder().add(
+    warehouse.add(
         *stepped("base", 100_000, "operator", base, 1.25), *stepped("candidate", 130_000, "operator", slow, 1.6)
     )
     found = why(warehouse, SIDES, "net")
@@ -176,13 +176,11 @@ def test_an_operators_interval_has_what_the_profiler_may_add_to_each_call() -> N
     )
 
 
-def test_kernels_keep_their_times_and_idle_is_the_rest() -> None:
+def test_kernels_keep_their_times_and_idle_is_the_rest(warehouse: Builder) -> None:
     """However much the profiler slows the host that launches them."""
     base = {("gemm", 1.0): [0.4, 0.4], ("", 0.0): [0.6, 0.6]}
     slow = {("gemm", 1.0): [0.45, 0.45], ("", 0.0): [0.55, 0.55]}
-    warehouse = Builder().add(
-        *stepped("base", 100_000, "kernel", base, 2.0), *stepped("candidate", 120_000, "kernel", slow, 2.0)
-    )
+    warehouse.add(*stepped("base", 100_000, "kernel", base, 2.0), *stepped("candidate", 120_000, "kernel", slow, 2.0))
     found = why(warehouse, SIDES, "net")
 
     parts: dict[str, Any] = {part.name: (part.base, part.candidate) for part in found.parts}
@@ -200,7 +198,7 @@ def compiled(run_id: str, reasons: Mapping[tuple[str, str | None], float]) -> li
     ]  # fmt: skip
 
 
-def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first() -> None:
+def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first(warehouse: Builder) -> None:
     """They add up to the count of the case; a reason may be where the compiler names no line."""
     base: dict[tuple[str, str | None], float] = {
         ("data-dependent: item()", "/a/old.py:3 in f"): 1.0,
@@ -210,7 +208,7 @@ def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first() -> None:
         ("data-dependent: item()", "/a/old.py:3 in f"): 1.0,
         ("data-dependent: print", "/a/outer.py:1 in g\n/a/new.py:7 in forward"): 2.0,
     }
-    warehouse = Builder().add(*compiled("base", base), *compiled("candidate", more))
+    warehouse.add(*compiled("base", base), *compiled("candidate", more))
     found = why(warehouse, SIDES, "net", metric="graph_breaks")
 
     assert [(part.name, part.difference, part.file, part.line) for part in found.parts] == [
@@ -234,10 +232,10 @@ def test_a_break_that_moved_within_its_function_is_the_same() -> None:
     assert len(why(warehouse, SIDES, "net", metric="graph_breaks").parts) == 5
 
 
-def test_the_first_break_of_a_graph_has_its_reason() -> None:
+def test_the_first_break_of_a_graph_has_its_reason(warehouse: Builder) -> None:
     """From none there is no ratio, but a difference."""
     reason: dict[tuple[str, str | None], float] = {("graph_break()", "/a/new.py:7 in forward"): 1.0}
-    warehouse = Builder().add(*compiled("base", {}), *compiled("candidate", reason))
+    warehouse.add(*compiled("base", {}), *compiled("candidate", reason))
     found = why(warehouse, SIDES, "net", metric="graph_breaks")
 
     assert [(part.difference, part.line) for part in found.parts] == [(1.0, 7)] and found.whole.difference == 1.0
@@ -250,7 +248,7 @@ def test_the_first_break_of_a_graph_has_its_reason() -> None:
     )
 
 
-def test_code_that_is_compiled_again_at_the_second_call_counts() -> None:
+def test_code_that_is_compiled_again_at_the_second_call_counts(warehouse: Builder) -> None:
     """A side that compiles nothing then records no count of that call: it counts as 0."""
     reason: dict[tuple[str, str | None], float] = {}
     events = [*compiled("base", reason), *compiled("candidate", reason)]
@@ -269,7 +267,7 @@ def test_code_that_is_compiled_again_at_the_second_call_counts() -> None:
             original_value="/a/work.py:9 in forward",
         ),
     ]
-    found = why(Builder().add(*events), SIDES, "net", metric="recompiles")
+    found = why(warehouse.add(*events), SIDES, "net", metric="recompiles")
 
     assert [(part.name, part.difference, part.line) for part in found.parts] == [("self.calls == 1", 1.0, 9)]
     assert found.whole.difference == 1.0 and found.unattributed.difference == 0.0
@@ -371,7 +369,7 @@ def test_steps_whose_writer_says_what_their_times_span_have_parts() -> None:
         why(Builder().add(*events), SIDES, "tokens:512–1023")
 
 
-def test_a_value_of_the_whole_run_is_no_case_of_that_name() -> None:
+def test_a_value_of_the_whole_run_is_no_case_of_that_name(warehouse: Builder) -> None:
     """It has no id to begin with the name."""
     events = [
         event
@@ -379,7 +377,7 @@ def test_a_value_of_the_whole_run_is_no_case_of_that_name() -> None:
         for event in (run(run_id), Metric(run_id=run_id, metric="startup", value=5.0, unit="ns", better="lower"))
     ]
     with pytest.raises(UnknownName, match="no case 'zzzzzzzz'"):
-        why(Builder().add(*events), SIDES, "zzzzzzzz", metric="startup")
+        why(warehouse.add(*events), SIDES, "zzzzzzzz", metric="startup")
 
 
 def test_cases_are_told_apart_by_their_parameters() -> None:
@@ -459,7 +457,7 @@ def test_what_has_no_parts_says_how_to_record_them() -> None:
         why(Builder().add(*profiled("base", 1000, BASE), run("candidate")), SIDES, metric="latency")
 
 
-def test_one_name_of_several_cases_is_asked_back() -> None:
+def test_one_name_of_several_cases_is_asked_back(warehouse: Builder) -> None:
     """With their ids."""
     events: list[Any] = [run("base"), run("candidate")]
     for run_id in ("base", "candidate"):
@@ -467,7 +465,7 @@ def test_one_name_of_several_cases_is_asked_back() -> None:
             it = case("m", run=run_id, batch_size=size)
             events += [it, outcome(it), timing(it, 1000)]
     with pytest.raises(BenchError, match=r"2 cases are called 'm'. Name one by its id(.|\n)*m batch 1, latency"):
-        why(Builder().add(*events), SIDES, "m")
+        why(warehouse.add(*events), SIDES, "m")
 
 
 @pytest.fixture

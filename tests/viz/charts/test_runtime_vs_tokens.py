@@ -266,9 +266,9 @@ def test_a_config_without_steps_is_said_beside_those_that_have_some() -> None:
     assert figure.notes == ["no step to draw in 'B'"]
 
 
-def test_own_recordings_are_drawn_too() -> None:
+def test_own_recordings_are_drawn_too(warehouse: Builder) -> None:
     """Steps recorded by bench itself have no file; each can still be looked up."""
-    builder = Builder().add(run("r", "mine"))
+    builder = warehouse.add(run("r", "mine"))
     builder.add(*(chunk(line, [line], run="r", batch_id=line) for line in range(1, 30)))
 
     figure = draw(builder, configs=["mine"], trim=10)
@@ -277,9 +277,9 @@ def test_own_recordings_are_drawn_too() -> None:
     assert (figure.fields["c9"][0], figure.fields["c8"][0]) == ("run_id = 'r' AND line = ", 11)
 
 
-def test_numbers_javascript_cannot_hold_become_text() -> None:
+def test_numbers_javascript_cannot_hold_become_text(warehouse: Builder) -> None:
     """A step number past 2^53 would be another number in a browser."""
-    builder = Builder().add(run("A"), source("a.jsonl", lines=1, run="A"))
+    builder = warehouse.add(run("A"), source("a.jsonl", lines=1, run="A"))
     builder.add(chunk(1, [5], run="A", source_id="a.jsonl", batch_id=2**60))
 
     assert rows(draw(builder, trim=0), "step") == [(str(2**60),)]
@@ -345,13 +345,13 @@ def test_the_cost_model_is_drawn_over_the_steps_and_told() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_curve_says_for_how_many_requests_it_is_drawn() -> None:
+def test_a_curve_says_for_how_many_requests_it_is_drawn(warehouse: Builder) -> None:
     """Steps of other batches lie above or below it, however good the fit is."""
     steps = [
         chunk(line, [int(tokens), *[1] * (line % 9)], "A", model_run_ms=ms + 0.5 * (line % 9))
         for line, (tokens, ms) in enumerate(costly(), 1)
     ]
-    told = " ".join(draw(Builder().add(run("A", "A"), *steps), fit=True).spec(True)["title"]["subtitle"])
+    told = " ".join(draw(warehouse.add(run("A", "A"), *steps), fit=True).spec(True)["title"]["subtitle"])
 
     assert "line: fit for 5 requests" in told
     assert "requests" not in " ".join(draw(few("A", [*costly()]), fit=True).spec(True)["title"]["subtitle"])

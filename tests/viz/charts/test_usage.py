@@ -108,13 +108,13 @@ def test_a_run_that_is_named_is_drawn_though_a_newer_one_has_its_cases() -> None
 
 
 @pytest.mark.exhaustive
-def test_an_axis_is_not_blamed_for_what_the_divisor_lacks() -> None:
+def test_an_axis_is_not_blamed_for_what_the_divisor_lacks(warehouse: Builder) -> None:
     """Nor failed cases for what no case that passed measured."""
     store = imported([("bert", 8, 32, 1.0), ("gpt2", 8, 64, 1.0)])
     with pytest.raises(NothingToShow, match="bert has no result at the sizes of the others"):
         draw(store, relative_to="bert")
     with pytest.raises(NothingToShow, match="none of 1 result has a sequence-length or batch-size"):
-        draw(Builder().add(run(), case("m"), metric(case("m"), "latency", 1.0, unit="ns")))
+        draw(warehouse.add(run(), case("m"), metric(case("m"), "latency", 1.0, unit="ns")))
     good, bad = (case(name, "main", batch_size=1, sequence_length=8) for name in ("good", "bad"))
     store = imported().add(good, outcome(good), bad, outcome(bad, "OOM"))
     with pytest.raises(NothingToShow, match="no gpu-memory was measured"):
@@ -172,28 +172,28 @@ def test_failures_are_those_of_what_is_drawn() -> None:
     ]
 
 
-def test_an_axis_that_nobody_measured_names_the_other() -> None:
+def test_an_axis_that_nobody_measured_names_the_other(warehouse: Builder) -> None:
     """Models without a sequence length are drawn over batch sizes."""
     one = case("m", "main", batch_size=4)
-    builder = Builder().add(run("main"), one, metric(one, "latency", 1e9, unit="ns"))
+    builder = warehouse.add(run("main"), one, metric(one, "latency", 1e9, unit="ns"))
 
     with pytest.raises(NothingToShow, match="--x batch-size"):
         draw(builder)
 
 
-def test_what_was_not_measured_is_what_was_asked_for() -> None:
+def test_what_was_not_measured_is_what_was_asked_for(warehouse: Builder) -> None:
     """A store of times has no memory to draw, which is not to say that nothing was measured."""
     one = case("m", "main", sequence_length=8)
-    store = Builder().add(run("main"), one, outcome(one), metric(one, "latency", 1e9, unit="ns"))
+    store = warehouse.add(run("main"), one, outcome(one), metric(one, "latency", 1e9, unit="ns"))
 
     with pytest.raises(NothingToShow, match="no memory was measured"):
         draw(store, metric="memory")
 
 
-def test_memory_is_drawn_where_there_is_no_time() -> None:
+def test_memory_is_drawn_where_there_is_no_time(warehouse: Builder) -> None:
     """In the unit that suits it."""
     one = case("m", "main", batch_size=4, sequence_length=8)
-    builder = Builder().add(run("main"), one, metric(one, "memory", 5 * 2.0**20, unit="bytes"))
+    builder = warehouse.add(run("main"), one, metric(one, "memory", 5 * 2.0**20, unit="bytes"))
 
     figure = draw(builder)
 
@@ -201,9 +201,9 @@ def test_memory_is_drawn_where_there_is_no_time() -> None:
     assert figure.spec(False)["layer"][0]["encoding"]["y"]["title"] == "process memory [MiB]"
 
 
-def test_two_kinds_of_memory_are_never_on_one_axis() -> None:
+def test_two_kinds_of_memory_are_never_on_one_axis(warehouse: Builder) -> None:
     """The kind that most cases have is drawn and named; cases that lack it are counted."""
-    builder = Builder().add(run("main"))
+    builder = warehouse.add(run("main"))
     for length in (32, 64):
         one = case("m", "main", batch_size=1, sequence_length=length)
         builder.add(one, metric(one, "memory", 5 * 2.0**20, unit="bytes"))
@@ -216,10 +216,10 @@ def test_two_kinds_of_memory_are_never_on_one_axis() -> None:
     assert "1 case with another kind of memory left out" in " ".join(figure.spec(False)["title"]["subtitle"])
 
 
-def test_a_kind_of_memory_can_be_asked_for() -> None:
+def test_a_kind_of_memory_can_be_asked_for(warehouse: Builder) -> None:
     """Else it is the process that ran the case alone; the peak of a phase, in a process that others share, is another kind."""
     one = case("m", "main", batch_size=1, sequence_length=32)
-    builder = Builder().add(run("main"), one, memory(one, 3 * 2**20, source="rss_growth", phase="steady"))
+    builder = warehouse.add(run("main"), one, memory(one, 3 * 2**20, source="rss_growth", phase="steady"))
     builder.add(memory(one, 5 * 2**20, phase=None), memory(one, 9 * 2**20, phase="steady"))
     store = builder
 
