@@ -13,7 +13,7 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 from bench.warehouse.views import TOUCH
 
-from ..builders import case, outcome, run, timing
+from ...builders import case, outcome, run, timing
 
 RUNS, WORKS, BLOCKS = 2, 150, 12
 ROWS = RUNS * WORKS * 2 * BLOCKS
