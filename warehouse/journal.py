@@ -456,7 +456,7 @@ class Journal:
                 self._active, self._other = (
                     _Window(self._file, start + i * WINDOW_BYTES, i + 1, gate) for i in range(2)
                 )
-            except OSError:
+            except BaseException:  # the handler of a signal may raise anything
                 os.close(self._file)
                 path.unlink()
                 raise
@@ -781,8 +781,9 @@ def _create(path: Path) -> int:
             if os.fstat(file).st_nlink:
                 take_after_folder(path)
                 return file
-        except OSError:
+        except BaseException:
             os.close(file)
+            path.unlink(missing_ok=True)
             raise
         os.close(file)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import duckdb
 
 DAMAGED_SINCE = (
-    "was damaged after it was loaded: all of its events are still in the answers, and a rebuild would lose some. "
+    "was damaged after it was loaded: all of its events are still in the answers, and a rebuild may lose some. "
     "Restore it from a copy."
 )
 GONE = (

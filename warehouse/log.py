@@ -219,8 +219,8 @@ class EventLog:
         except NeverBegun:
             _drop(path)
             self.emptied.append(
-                f"{path.name} held no events and was removed: the system lost power, or its process was killed, before it had a"
-                " header"
+                f"{path.name} held no events and was removed: its process was killed or the system lost power before anything was"
+                " written, or another program emptied it"
             )
             return
         with as_bench_error("of a journal", self.store.events):

@@ -305,6 +305,23 @@ def test_a_journal_that_the_file_system_left_empty_is_told(data: bytes, tmp_path
     assert not path.exists() and load(store).notes == []
 
 
+@pytest.mark.parametrize("when", ["take_after_folder", "os.posix_fallocate"])
+def test_a_journal_that_was_interrupted_while_it_was_made_is_gone(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal's handler raised: the next command would take an empty file for one that a loss of power left."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store = Store.find(tmp_path / "store").create()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(f"bench.warehouse.journal.{when}", interrupt)
+        bench.run("main", store=store)
+
+    assert list(store.journals.iterdir()) == []
+
+
 def rewritten(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
     """The journal with another header, whose checksum is right."""
     magic, length, _ = HEADER.unpack_from(data)
