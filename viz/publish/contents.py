@@ -26,6 +26,8 @@ CASES = (  # those with any value or ending
     "FROM case_axes WHERE case_id IN (SELECT case_id FROM cells UNION SELECT case_id FROM step_cells"
     " UNION SELECT case_id FROM case_outcomes)"
 )
+# Cases that passed in the report before the newest of their config, and are absent or failed in that.
+LOST = "FROM coverage_losses WHERE run_id IN (SELECT arg_max(run_id, began_at) FROM run_details GROUP BY config)"
 _LABELS = f"""SELECT metric, phase, unit, better, count(*) AS n FROM _all_cells WHERE {tiles.KEPT}
 GROUP BY metric, phase, unit, better
 ORDER BY metric NOT LIKE '%latency', metric = 'compile_latency', metric, phase, unit, better"""
@@ -47,6 +49,7 @@ class SiteContents:
     digests: Mapping[str, str]  # run -> what its values and endings add up to
     history: past.History | None  # None where there is too little to judge
     suites: Sequence[Row]  # of executive_summary, of the newest report of each config
+    lost: int  # how many LOST has
     sparks: Mapping[tuple[Any, ...], Sequence[Row]]  # panel -> rows of history(), oldest first
 
 
@@ -67,7 +70,10 @@ def read(warehouse: "Warehouse", searches: Searches, *, logs: bool) -> SiteConte
     for row in warehouse.dicts(f"FROM history(k := {SPARK:d}) ORDER BY position"):
         sparks[tuple(row[column] for column in PANEL)].append(row)
     newest = _of_newest(suites, runs)
-    return SiteContents(runs, machines, cases, labels, values, _digests(warehouse, logs), history, newest, sparks)
+    last = list({run["config"]: run["run_id"] for run in runs}.values())
+    ((lost,),) = warehouse.rows("SELECT count(*) FROM _coverage_losses(?::VARCHAR[])", [last])
+    digests = _digests(warehouse, logs)
+    return SiteContents(runs, machines, cases, labels, values, digests, history, newest, lost, sparks)
 
 
 def _of_newest(suites: Sequence[Row], runs: Sequence[Row]) -> list[Row]:

@@ -11,7 +11,7 @@ from ...warehouse.console.numbers import counted, duration, ratio, times
 from ..output.html import json_block
 from ..style.labels import printable
 from . import pictures
-from .contents import CASES, LARGE, SPARK, SiteContents
+from .contents import CASES, LARGE, LOST, SPARK, SiteContents
 from .incidents import Incident
 from .private import shortened
 
@@ -136,12 +136,27 @@ def _lead(contents: SiteContents, incidents: Sequence[Incident]) -> str:
     """The first thing to know, as HTML."""
     if not contents.runs:
         return "Nothing is recorded yet."
+    return f"{_lost(contents.lost)}{_changes(contents, incidents)}"
+
+
+def _lost(cases: int) -> str:
+    """A sentence on the cases that the newest runs lost, as HTML; empty if there are none."""
+    if not cases:
+        return ""
+    verbs = "fails or is" if cases == 1 else "fail or are"
+    lost = number(counted(cases, "case"), paste(f"SELECT count(*) {LOST}"))
+    return f"<strong>{lost} that passed in the run before {verbs} missing in the newest.</strong> "
+
+
+def _changes(contents: SiteContents, incidents: Sequence[Incident]) -> str:
+    """A sentence on the incidents, as HTML."""
     if contents.history is None or not contents.history.judged:
         return "Too few runs to tell a change from chance: a series needs nine."
     large = [one for one in incidents if not one.is_minor]
     if not large:
         minor = f"; {number(counted(len(incidents), 'minor change'), _count(''))} below" if incidents else ""
-        return f"Nothing flagged: {number(f'{contents.history.judged:,} series', 'bench history')} judged{minor}."
+        nothing = "Nothing else" if contents.lost else "Nothing"
+        return f"{nothing} flagged: {number(f'{contents.history.judged:,} series', 'bench history')} judged{minor}."
     worse = sum(one.is_worse is True for one in large)
     parts = [
         number(counted(count, what), _count(f" WHERE {LARGE} AND verdict IN ('{loud}', '{soft}')"))
