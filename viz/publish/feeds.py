@@ -42,8 +42,9 @@ def files(
     """Name and content of each; `url` is where the site will stand, or empty."""
     worse = [one for one in incidents if one.is_worse and not one.is_minor]
     judged = contents.history is not None and contents.history.judged
-    said = counted(len(worse), "regression") if worse else "no regression" if judged else "too few runs"
-    yield "badge.svg", badge("performance", said, _RED if worse else _GREEN if judged else _GREY)
+    bad = [counted(count, what) for count, what in ((len(worse), "regression"), (contents.lost, "lost case")) if count]
+    said = ", ".join(bad) or ("no regression" if judged else "too few runs")
+    yield "badge.svg", badge("performance", said, _RED if bad else _GREEN if judged else _GREY)
     total = sum(row["total"] or 0 for row in contents.suites)
     passing = sum(row["passing"] or 0 for row in contents.suites)
     rate = f"{share_of(passing, total)}, {passing}/{total}" if total else "nothing judged"
@@ -51,7 +52,7 @@ def files(
     yield "feed.xml", feed(contents, incidents, title=title, url=url)
     yield "summary.json", _json(summary(contents, incidents, title=title))
     yield "summary.schema.json", _json(SCHEMA)
-    yield "summary.md", markdown(incidents, said, judged=bool(judged), title=title, url=url)
+    yield "summary.md", markdown(incidents, said, mark="❌" if bad else "✅" if judged else "❔", title=title, url=url)
 
 
 def summary(contents: SiteContents, incidents: Sequence[Incident], *, title: str) -> dict[str, Any]:
@@ -62,6 +63,7 @@ def summary(contents: SiteContents, incidents: Sequence[Incident], *, title: str
         "runs": len(contents.runs),
         "cases": len(contents.cases),
         "judged": contents.history.judged if contents.history else 0,
+        "lost": contents.lost,
         "newest": newest and {name: _plain(newest[name]) for name in RUN},
         "incidents": [
             {**{name: getattr(one, name) for name in _INCIDENT}, "worse": one.is_worse, "minor": one.is_minor}
@@ -90,10 +92,9 @@ def feed(contents: SiteContents, incidents: Sequence[Incident], *, title: str, u
     ).encode()
 
 
-def markdown(incidents: Sequence[Incident], said: str, *, judged: bool, title: str, url: str) -> bytes:
-    """A few lines for a pull request, which link to the page: what got worse first; without a tick where nothing was judged."""
+def markdown(incidents: Sequence[Incident], said: str, *, mark: str, title: str, url: str) -> bytes:
+    """A few lines for a pull request, which link to the page: what got worse first."""
     large = sorted((one for one in incidents if not one.is_minor), key=lambda one: one.is_worse is not True)
-    mark = "❌" if any(one.is_worse for one in large) else "✅" if judged else "❔"
     heading = f"[{markdown_text(title)}](<{_page(url)}>)" if url else markdown_text(title)
     lines = [f"## {heading}", f"{mark} **{said}**"]
     for one in large[:NAMED]:
@@ -167,6 +168,10 @@ SCHEMA: dict[str, Any] = {
         "runs": {"type": "integer"},
         "cases": {"type": "integer"},
         "judged": {"type": "integer", "description": "series that were long enough to judge"},
+        "lost": {
+            "type": "integer",
+            "description": "cases that passed before and fail or are missing in the newest runs",
+        },
         "newest": {"anyOf": [{"type": "null"}, _record([*RUN], {**_COUNT, "git_dirty": ["boolean", "null"]})]},
         "incidents": {
             "type": "array",
@@ -177,6 +182,6 @@ SCHEMA: dict[str, Any] = {
         },
         "suites": {"type": "array", "items": _record(["run_id", *PANEL, *_NUMBERS], _NUMBER)},
     },
-    "required": ["title", "runs", "cases", "judged", "newest", "incidents", "suites"],
+    "required": ["title", "runs", "cases", "judged", "lost", "newest", "incidents", "suites"],
     "additionalProperties": False,
 }

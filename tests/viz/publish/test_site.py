@@ -406,6 +406,24 @@ def test_a_pull_request_is_ticked_off_only_where_something_was_judged(
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[2].startswith(mark)
 
 
+def test_a_night_that_lost_cases_is_no_quiet_one(tmp_path: Path) -> None:
+    """A case that fails and one that is missing have no number that could be flagged: page, badge and summary tell them."""
+    quiet = nights(14, slower_from=99)
+    last = [event for event in quiet if getattr(event, "run_id", "") == "night-013"]
+    failed = outcome(case("mlp", "night-013", suite="zoo", backend="inductor", device="cpu"), "fail_to_run")
+    lost = {id(event) for event in [*last[4:6], *last[7:]]}  # the second case's outcome and value, the third case
+    site.publish(
+        Builder().add(*(event for event in quiet if id(event) not in lost), failed), tmp_path, title="t", url=""
+    )
+
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert ">2 cases</button> that passed in the run before fail or are missing in the newest." in page
+    assert "Nothing else flagged" in page
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[-1] == "❌ **2 lost cases**"
+    assert "performance: 2 lost cases" in (tmp_path / "badge.svg").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))["lost"] == 2
+
+
 def test_a_pull_request_is_told_first_what_got_worse() -> None:
     """Improvements follow, whichever is newer."""
     newest_first = [
@@ -416,7 +434,7 @@ def test_a_pull_request_is_told_first_what_got_worse() -> None:
         )
         for number, (title, verdict) in enumerate((("one", "FASTER"), ("two", "SLOWER"), ("three", "FASTER")))
     ]  # fmt: skip
-    text = feeds.markdown(newest_first, "1 regression", judged=True, title="t", url="").decode()
+    text = feeds.markdown(newest_first, "1 regression", mark="❌", title="t", url="").decode()
 
     assert [line[2:].split(":")[0] for line in text.splitlines() if line.startswith("- ")] == [
         "slower",
