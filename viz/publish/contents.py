@@ -27,7 +27,10 @@ CASES = (  # those with any value or ending
     " UNION SELECT case_id FROM case_outcomes)"
 )
 # Cases that passed in the report before the newest of their config, and are absent or failed in that.
-LOST = "FROM coverage_losses WHERE run_id IN (SELECT arg_max(run_id, began_at) FROM run_details GROUP BY config)"
+LOST = (
+    "FROM coverage_losses WHERE run_id IN (SELECT run_id FROM run_details QUALIFY"
+    " row_number() OVER (PARTITION BY config ORDER BY began_at DESC NULLS LAST, run_id DESC) = 1)"
+)
 _LABELS = f"""SELECT metric, phase, unit, better, count(*) AS n FROM _all_cells WHERE {tiles.KEPT}
 GROUP BY metric, phase, unit, better
 ORDER BY metric NOT LIKE '%latency', metric = 'compile_latency', metric, phase, unit, better"""

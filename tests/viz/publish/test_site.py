@@ -14,6 +14,7 @@ from bench.query.comparison import render
 from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import find_sides
 from bench.viz.publish import feeds, private, site, tiles
+from bench.viz.publish.contents import LOST
 from bench.viz.publish.folder import SiteFolder, sealed
 from bench.viz.publish.incidents import Incident
 from bench.viz.publish.private import shortened
@@ -422,6 +423,19 @@ def test_a_night_that_lost_cases_is_no_quiet_one(tmp_path: Path) -> None:
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[-1] == "❌ **2 lost cases**"
     assert "performance: 2 lost cases" in (tmp_path / "badge.svg").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))["lost"] == 2
+
+
+def test_the_number_of_lost_cases_is_that_of_its_query(tmp_path: Path) -> None:
+    """Runs without a time, or with the same one, have a newest, too: the last by its id."""
+    for name, times in (("none", [None] * 3), ("same", [Instant(DAY_US)] * 3)):
+        made = Builder()
+        for number, began in enumerate(times):
+            one = case("mlp", f"run-{number}", suite="zoo")
+            made.add(run(f"run-{number}", "nightly", started_at=began), one)
+            made.add(outcome(one, "fail_to_run" if number == 2 else "ok"))
+        publish(made, tmp_path / name)
+        lost = json.loads((tmp_path / name / "summary.json").read_text(encoding="utf-8"))["lost"]
+        assert [(lost,)] == made.rows(f"SELECT count(*) {LOST}")
 
 
 def test_a_pull_request_is_told_first_what_got_worse() -> None:
