@@ -85,27 +85,27 @@ def _with_moved(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows, as one where a reason moved: each side has as many places of it in a function, at other lines or in a copy."""
     moved = defaultdict[tuple[str, str, str], tuple[list[Row], list[Row]]](lambda: ([], []))
     for row in rows:
-        place = _PLACE.fullmatch(row["place"] or "")
-        if place is None or (row["base"] and row["candidate"]):
+        file, _, function = _place_of(row)
+        if not file or (row["base"] and row["candidate"]):
             yield row
         else:
-            moved[row["reason"], os.path.basename(place[1]), place[3]][bool(row["candidate"])].append(row)
+            moved[row["reason"], os.path.basename(file), function][bool(row["candidate"])].append(row)
     for base, candidate in moved.values():
         if len(base) != len(candidate):
             yield from (*base, *candidate)
             continue
-        pairs = zip(sorted(base, key=_line_of), sorted(candidate, key=_line_of), strict=True)
-        yield from ({**other, "base": one["base"]} for one, other in pairs)
+        by_line = (sorted(rows, key=lambda row: _place_of(row)[1]) for rows in (base, candidate))
+        yield from ({**other, "base": one["base"]} for one, other in zip(*by_line, strict=True))
 
 
-def _line_of(row: Row) -> int:
-    place = _PLACE.fullmatch(row["place"])
-    return int(place[2]) if place else 0
+def _place_of(row: Row) -> tuple[str, int, str]:
+    """File, line and function of a reason; empty where none is known."""
+    place = _PLACE.fullmatch(row["place"] or "")
+    return (place[1], int(place[2]), place[3]) if place else ("", 0, "")
 
 
 def _part_of(row: Row) -> DifferencePart:
-    place = _PLACE.fullmatch(row["place"] or "")
-    file, line = (place[1], int(place[2])) if place else ("", 0)
+    file, line, _ = _place_of(row)
     return part_of(row["reason"], row["base"], row["candidate"], 0.0, file=file, line=line)
 
 
