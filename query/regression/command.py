@@ -252,9 +252,8 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     hosts = [next((column for column in ("machine", "host") if len({row[column] for row in measured}) > 1), "")]
     axes = [*filter(None, hosts), *(axis for axis in AXES if any(row[axis] is not None for row in rows))]
     names = [HEADINGS.get(axis, axis) for axis in axes]
-    of_cases = [
-        row for row in rows if row["finding"] != "shift"
-    ]  # what all cases share has their axes where these are one
+    # what all cases share has their axes where these are one
+    of_cases = [row for row in rows if row["finding"] != "shift"]
     alike = {axis: values.pop() for axis in axes if len(values := {axis_text(row, axis) for row in of_cases}) == 1}
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [

@@ -3,10 +3,8 @@
 import os
 import re
 
-_COMMENT, _HINT = (
-    "  # ",
-    " (HINT: ",
-)  # in the order of a guard: its code, the line that made it, the place of that, a hint
+# A guard is its code, the line that made it, the place of that, and a hint.
+_COMMENT, _HINT = "  # ", " (HINT: "
 _PLACE = re.compile(r"(.+):(\d{1,9}) in (\S+)")
 _COUNT = re.compile(r"^\d+/\d+: ")  # of the code whose guard failed
 
