@@ -107,9 +107,7 @@ def of_runs(contents: SiteContents) -> dict[str, Any]:
     """The runs as the page wants them: columns, with what repeats once."""
     hosts: dict[Any, int] = {}
     environments: dict[str, int] = {}
-    made: dict[
-        str, dict[str, str]
-    ] = {}  # by the columns that they are made of: those of most runs are those of another
+    made: dict[str, dict[str, str]] = {}  # by their columns: most runs have those of another
     facts: list[dict[str, str]] = []
     columns: dict[str, list[Any]] = {name: [] for name in ("environment", "host", "machine", *RUN)}
     for run in contents.runs:
