@@ -200,9 +200,12 @@ class _TableFile:
         wanted = pa.schema(coded, self._schema.metadata)
         # Few batches take less time; only at the end of one it looks whether a dictionary that it made has become large.
         batch = None if pa.string() in wanted.types else schema.ROWS_IN_GROUP
-        writer = pq.ParquetWriter(
-            self._temporary, wanted, compression="zstd", compression_level=1, write_batch_size=batch, **schema.encodings(wanted)
-        )  # fmt: skip
+        levels = {  # what no row has is not compressed, since that takes a state of zstd for each column and row group
+            field.name: 1 for field, column in zip(wanted, columns, strict=True) if column.null_count < len(column)
+        }
+        methods = {field.name: "zstd" if field.name in levels else "none" for field in wanted}
+        writer = pq.ParquetWriter(self._temporary, wanted, compression=methods, compression_level=levels, write_batch_size=batch,
+                                  **schema.encodings(wanted))  # fmt: skip
         writer.add_key_value_metadata(schema.as_read(self._schema))
         return writer
 

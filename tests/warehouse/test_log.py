@@ -193,8 +193,23 @@ def test_texts_are_sealed_as_they_were_recorded(texts: list[str | None], store: 
     declared = schema.arrow_schema(Metric)
     assert table.schema.equals(declared.with_metadata(table.schema.metadata), check_metadata=True)
     assert table.schema.metadata.items() >= declared.metadata.items()
-    column = pq.read_metadata(file).row_group(0).column(declared.get_field_index("original_value"))
-    assert column.statistics.null_count == texts.count(None)
+    assert table["original_value"].null_count == texts.count(None)
+
+
+def test_a_column_that_no_row_has_costs_nothing(store: Store) -> None:
+    """It is not compressed, others are; the least and greatest text are written of the run alone, by which files are chosen."""
+    with bench.run("a", store=store) as recorder:
+        recorder.case("c").metric("m", 1.0, text="one")
+    (file,) = (store.events / "metrics").iterdir()
+    group, rows = pq.read_metadata(file).row_group(0), pq.read_table(file)
+    columns = {group.column(place).path_in_schema: group.column(place) for place in range(group.num_columns)}
+
+    assert {name: column.compression for name, column in columns.items()} == {
+        name: "UNCOMPRESSED" if rows[name].null_count else "ZSTD" for name in columns
+    }
+    assert columns["run_id"].statistics.max == recorder.run_id
+    assert columns["value"].statistics.max == 1.0
+    assert columns["case_id"].statistics is None
 
 
 def test_what_only_a_newer_bench_knows_is_kept(store: Store) -> None:
