@@ -85,7 +85,7 @@ def verify(store: Store, no_wait: bool) -> None:
     for note in checked.notes:
         notify(f"note: {note}")
     complain(checked.problems)
-    click.echo("all is well")
+    click.echo("all is well" if checked.is_complete else "what was checked is well")
 
 
 @click.command(cls=Command)

@@ -26,6 +26,7 @@ class Verification:
     lines: int = 0
     problems: dict[str, str] = field(default_factory=dict)  # file, table or source -> what is wrong, as a sentence
     notes: list[str] = field(default_factory=list)
+    is_complete: bool = True  # false where the log cannot be written: what waits in journals is in none of these counts
 
 
 def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> Verification:
@@ -47,6 +48,7 @@ def verify(store: Store, *, wait: bool = True, notify: Notify | None = None) -> 
         if not may_not_write(error):
             raise
         checked.notes.append(f"what was recorded last is not checked: {error}")
+        checked.is_complete = False
     checked.problems |= disagreements(store)
     _check_files(EventLog(store), checked)
     with Warehouse.open(store, tell=False) as warehouse:
