@@ -96,7 +96,7 @@ def encodings(wanted: "pa.Schema") -> "dict[str, Any]":
     return {
         "use_dictionary": texts + lists,
         "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-        "write_statistics": [name for name in texts if name == "run_id"] + others,
+        "write_statistics": [name for name in texts if name == "run_id"] + others + lists,
     }
 
 

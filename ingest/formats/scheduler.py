@@ -517,7 +517,7 @@ def _column_chunks(connection: "duckdb.DuckDBPyConnection", path: Path) -> dict[
     largest = "coalesce(greatest(try_cast(stats_max_value AS HUGEINT), -try_cast(stats_min_value AS HUGEINT)), 0)"
     query = (
         "SELECT split_part(path_in_schema, ',', 1), sum(num_values), sum(stats_null_count), "
-        f"max({largest}) FROM parquet_metadata({literal(glob_safe(path))}) GROUP BY ALL"
+        f"max({largest}) FROM parquet_metadata({literal(glob_safe(path))}) WHERE stats_null_count IS NOT NULL GROUP BY ALL"
     )
     return {name: _Chunk(*map(int, counts)) for name, *counts in connection.execute(query).fetchall()}
 
