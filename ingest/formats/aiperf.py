@@ -8,7 +8,7 @@ Its inter_token_latency is a mean over a request's tokens, which others call tpo
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from ...warehouse.events import Instant
@@ -16,7 +16,7 @@ from ...warehouse.log import Batch
 from ..format import Format, Head, Part, Tally
 from ..readers.bulk import LONGEST_NAME
 from ..readers.declared import look
-from ..readers.document import BadRecord, Object, decode_companion
+from ..readers.document import BadRecord, Object, decode_companion, show
 from ..readers.json_format import JsonFormat, reject_file
 from ..readers.results import Results, Subject, number
 from . import _serving
@@ -32,6 +32,10 @@ LOAD = ("concurrency", "request_rate", "request_count", "benchmark_duration")
 LATER = {"requests": "request_count", "rate": "request_rate", "duration": "benchmark_duration"}  # of a phase -> of LOAD
 TRIAL = re.compile(r"(?:trial|run)[_-]?\d+", re.IGNORECASE)
 VERSION, SLICES, AGGREGATE = "aiperf_version", "timeslices", "metadata.aggregation_type"
+COMBINATIONS = "per_combination_metrics"
+AGGREGATES = ("sweep_aggregate", "aggregate")  # folders
+SUMS_UP = "sums up trials, which are runs themselves"
+STATISTIC = re.compile(r"(?P<metric>\w+?)_(?P<statistic>avg|min|max|std|p\d+)(?:_\w+)?")  # ttft_p99_ms
 COUNTS = {"request_count": "completed", "error_request_count": "failed", "good_request_count": "good_requests"}
 SETTINGS = ("input_config", "error_summary", "telemetry_data", "telemetry_stats", "server_metrics_summary")
 
@@ -88,7 +92,7 @@ class AiperfSummary(JsonFormat):
 
     def left_out(self, head: Head) -> str | None:
         """Summaries of trials, which are loaded themselves."""
-        return "sums up trials, which are runs themselves" if AGGREGATE in head.paths else None
+        return SUMS_UP if AGGREGATE in head.paths else None
 
     def result_set(self, name: str) -> str:
         """The trial."""
@@ -127,6 +131,61 @@ class AiperfSummary(JsonFormat):
             record.take(key)
         case.text("errors", record.get("error_summary") or None)
         case.fields(record.left())
+
+
+class AiperfSweep(JsonFormat):
+    """Sweeps of AIPerf, of which nothing else was kept."""
+
+    name = "aiperf-sweep"
+    doc = "AIPerf sweep aggregate JSON (profile_export_aiperf_sweep.json) without its trials"
+    becomes = "combination → case, named by the folder; mean over trials → metric. Trials beside it are loaded instead"
+    lost = "which combinations were best"
+    places = tuple(f"{'*/' * deep}profile_export_aiperf_sweep.json" for deep in (1, 2, 3, 4))
+    shapes = (frozenset({f"{COMBINATIONS}[].parameters", f"{COMBINATIONS}[].metrics"}),)
+
+    def left_out(self, head: Head) -> str | None:
+        """The aggregate of trials that lie beside it."""
+        folder = _above(head.path)
+        is_beside = folder != head.path.absolute().parent and any(
+            next(folder.glob(f"{'*/' * deep}{SUMMARY}"), None) for deep in (1, 2, 3)
+        )
+        return SUMS_UP if is_beside else None
+
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
+        """A record a combination."""
+        about = {key: document.get(key) for key in ("num_profile_runs", "num_successful_runs")}
+        results.run(tags={key: value for key, value in about.items() if value is not None})
+        if document.get("failed_runs"):
+            results.note(f"failed trials: {show(document['failed_runs'])}")
+        records: list[Any] = document.array(COMBINATIONS)
+        return records
+
+    def load(self, record: Object, results: Results) -> None:
+        """The settings and the mean of each metric over trials."""
+        settings = record.section("parameters")
+        leaves = [name.rpartition(".")[2] for name in settings]
+        axes = {
+            leaf if leaves.count(leaf) == 1 else name: _serving.axis_value(value)
+            for (name, value), leaf in zip(settings.items(), leaves, strict=True)
+        }
+        case = results.case(_above(results.part.path).name or "aiperf", suite="serving", parameters=axes)
+        metrics = record.section("metrics")
+        for key in [key for key, value in metrics.items() if isinstance(value, Object)]:
+            one, match = metrics.section(key), STATISTIC.fullmatch(key)
+            name = match["metric"] if match else key
+            name = COUNTS.get(name) or SAMPLES.get(name) or _serving.METRICS.get(name, name)
+            is_whole = (not match or match["statistic"] == "avg") and ("throughput" in name or name in COUNTS.values())
+            statistic = None if is_whole else _serving.statistic(match["statistic"] if match else "avg")
+            case.metric(name, one.take("mean"), one.text("unit"), statistic=statistic)
+        case.text("fields", record.left() or None)
+
+
+def _above(path: Path) -> Path:
+    """The folder of a benchmark, above the folders of its aggregates."""
+    folder = path.absolute().parent
+    while folder.name in AGGREGATES:
+        folder = folder.parent
+    return folder
 
 
 def _summary(case: Subject, metrics: Object, at: int | None, phase: str | None = None) -> None:

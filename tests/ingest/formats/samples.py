@@ -639,6 +639,19 @@ sample("aiperf-summary", {
     "input_config": {"endpoint": {"model_names": ["tiny"], "type": "chat"}, "loadgen": {"concurrency": 10},
                      "input": {"prompt": {"input_tokens": {"mean": 128}, "output_tokens": {"mean": 32.0}}}},
 })  # fmt: skip
+sample("aiperf-sweep", {
+    "aggregation_type": "sweep", "num_profile_runs": 6, "num_successful_runs": 6, "failed_runs": [],
+    "metadata": {"sweep_parameters": [{"name": "phases.profiling.concurrency", "values": [10, 20]}], "num_combinations": 2},
+    "per_combination_metrics": [
+        {"parameters": {"phases.profiling.concurrency": many}, "metrics": {
+            "request_throughput_avg": {"mean": 10.0 * many, "std": 5.2, "ci_low": 90.0, "ci_high": 106.7, "unit": "requests/sec"},
+            "time_to_first_token_p99": {"mean": 120.5, "std": 8.1, "unit": "ms"}, "output_token_throughput": {"mean": 400.0, "unit": "tokens/sec"},
+            "request_latency": {"mean": 1.5, "std": 0, "unit": "sec"},
+        }} for many in (10, 20)
+    ],
+    "best_configurations": {"best_throughput": {"parameters": {"concurrency": 20}, "metric": 200.0, "unit": "requests/sec"}},
+    "pareto_optimal": [{"concurrency": 20}],
+}, name="profile_export_aiperf_sweep.json")  # fmt: skip
 sample("wandb-summary", {"_runtime": 12.5, "_step": 100, "_timestamp": 1777629600.5, "_wandb": {"runtime": 12},
                          "train/loss": 0.5, "mfu": 0.25, "note": "x"})  # fmt: skip
 sample("serving-text", """### after the change

@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+from bench.ingest.formats.aiperf import SUMMARY as SUMMARY_NAME
 from bench.ingest.registry import find_format
 from bench.warehouse.events import CaseRecord, Metric
 
 from ..conftest import Load, Rows
 from .reading import lay, read_file
+from .samples import SAMPLES
 
 REQUESTS = "".join(
     json.dumps({
@@ -91,3 +93,26 @@ def test_goodput_of_aiperf(tmp_path: Path, load: Load, rows: Rows) -> None:
         "SELECT requests, completed, good, round(duration_s, 6), round(throughput, 3) FROM goodput(ttft := 101, tpot := 19)"
     ) == [(3, 2, 0, 1.0005, round(82 / 1.0005, 3))]
     assert rows("SELECT good FROM goodput(ttft := 101, tpot := 20, e2e := 901)") == [(2,)]
+
+
+def test_a_sweep_without_its_trials_is_its_means(tmp_path: Path, load: Load, rows: Rows) -> None:
+    """A case each combination, named by the folder of the benchmark; with a trial beside it the sweep is left out."""
+    ((name, content),) = SAMPLES["aiperf-sweep"].items()
+    lay(tmp_path / "llama-a100", {f"aggregate/sweep_aggregate/{name}": content})
+    load(tmp_path / "llama-a100")
+
+    means = (("latency_mean", 1.5e9), ("output_throughput", 400.0), ("ttft_p99", 120.5e6))
+    assert rows("""
+        SELECT name, parameters->>'concurrency', concat_ws('_', metric, statistic), value
+        FROM metrics JOIN cases USING (run_id, case_id)
+        WHERE value IS NOT NULL ORDER BY 2, 3
+    """) == [
+        ("llama-a100", many, *one)
+        for many, whole in (("10", 100.0), ("20", 200.0))
+        for one in sorted([*means, ("request_throughput", whole)])
+    ]  # fmt: skip
+
+    (trial,) = SAMPLES["aiperf-summary"].values()
+    lay(tmp_path / "own", {f"sweep_aggregate/{name}": content, f"concurrency_10/{SUMMARY_NAME}": trial})
+    report = load(tmp_path / "own")
+    assert [(line.format, line.loaded) for line in report.lines if line.loaded] == [("aiperf-summary", 1)]
