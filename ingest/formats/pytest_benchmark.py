@@ -14,6 +14,7 @@ STATISTICS = {
     "min": "min", "max": "max", "mean": "mean", "stddev": "stddev", "median": "median", "iqr": "iqr", "q1": "q1",
     "q3": "q3", "ld15iqr": "ld15iqr", "hd15iqr": "hd15iqr", "total": "sum",
 }  # fmt: skip
+STORAGE = ".benchmarks"  # in the folder of a project
 VARYING = ("hz_actual", "hz_actual_friendly", "hz_actual_raw")  # of the processor: what it ran at a moment ago
 
 
@@ -21,10 +22,10 @@ class PytestBenchmark(JsonFormat):
     """Results of pytest-benchmark."""
 
     name = "pytest-benchmark"
-    doc = "pytest-benchmark JSON, or its storage folder (.benchmarks)"
+    doc = f"pytest-benchmark JSON, or its storage folder ({STORAGE})"
     becomes = "case named by `fullname`; `group` → suite; `ops` → throughput_mean; numbers of `extra_info` → metrics"
     runs = FILE
-    places = ("*/*.json",)
+    places = ("*/*.json", f"{STORAGE}/*/*.json")
     shapes = (
         frozenset({"benchmarks[].fullname", "benchmarks[].stats"}),
         frozenset({"benchmarks[].stats.rounds", "benchmarks[].stats.iterations"}),
@@ -33,7 +34,7 @@ class PytestBenchmark(JsonFormat):
 
     def group(self, name: str) -> str:
         """Runs of one machine are comparable: a storage folder has one subfolder each; a night's folder says nothing of it."""
-        return "/".join(part for part in name.split("/")[:-1] if not is_repeat(part))
+        return "/".join(part for part in name.split("/")[:-1] if part != STORAGE and not is_repeat(part))
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file."""

@@ -93,6 +93,16 @@ def test_saved_runs_are_runs_of_their_machine(load: Load, rows: Rows, tmp_path: 
     ]  # fmt: skip
 
 
+def test_the_folder_of_a_project_has_its_saved_runs(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """They are found though the storage folder is hidden, and the config is named by the project and the machine."""
+    lay(
+        tmp_path, {"mine/.benchmarks/linux/0001_a.json": saved("a", "2024-05-06"), "mine/setup.py": "import setuptools"}
+    )
+    load(tmp_path / "mine")
+
+    assert rows("SELECT config, git_commit FROM runs") == [("mine/linux", "a")]
+
+
 def test_folders_of_nights_are_runs_of_one_config(load: Load, rows: Rows, tmp_path: Path) -> None:
     """A folder that is named by its date is no machine: its files are further runs of the folder above."""
     lay(tmp_path, {f"nightly/2024-05-0{day}/shard1.json": saved(f"c{day}", f"2024-05-0{day}") for day in (6, 7)})
