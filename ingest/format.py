@@ -6,7 +6,7 @@
 import functools
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -154,21 +154,13 @@ class Part:
                 filled = not cut
         return replace(self, end_byte=end)
 
-    def lines(self, chosen: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        """Every line, or the chosen ones, with its number, without its line feed."""
-        first = self.first_line
-        numbers = iter(sorted(chosen or ()))
-        following = next(numbers, None)
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Every line with its number, without its line feed."""
+        number = self.first_line
         for block in self.blocks():
-            after = first + count_lines(block)
-            if chosen is None:
-                yield from enumerate(split_lines(block), first)
-            elif following is not None and following < after:
-                lines = split_lines(block)
-                while following is not None and following < after:
-                    yield following, lines[following - first]
-                    following = next(numbers, None)
-            first = after
+            lines = split_lines(block)
+            yield from enumerate(lines, number)
+            number += len(lines)
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ SPILL = ".spill"  # in the store: what sorting and loading put on the disk
 RESTORE = "Restore it from a copy; `bench store rebuild` then loads it."
 ROWS_AT_ONCE = 100_000
 ROWS_OF_VECTOR = 2048  # DuckDB's own unit, which needs no larger copy
-BYTES_IN_GROUP = 8 << 20  # of a row group in memory, about
+BYTES_IN_GROUP = 4 << 20  # of a row group in memory, about
 ROWS_TOGETHER = 1000  # added at once, fewer wait for others: an Arrow table has its price
 
 

@@ -13,7 +13,7 @@ This file is long because the exact read, the bulk read and the proof that both 
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -119,7 +119,7 @@ class SchedulerSteps(Format):
         rest = replace(part, start_byte=filled.end_byte)
         tally.lines = tally.left_out = sum(map(count_lines, rest.blocks()))
         odd = _read_bulk(filled, batch, tally, self.names) if filled.size_bytes >= BULK_BYTES else None
-        for number, line in filled.lines(odd) if odd != frozenset() else ():
+        for number, line in filled.lines() if odd is None else odd:
             tally.lines += 1
             try:
                 if not line.strip():
@@ -323,7 +323,7 @@ class _Layout:
             return False
         return all(_FITS[kinds[key]](value) for key, value in record.items())
 
-    def select(self, path: Path, part: Part) -> str:
+    def select(self, part: Part) -> str:
         """The SQL of a bulk read; a value that cannot be converted without loss is an error."""
         types = ", ".join(f"{literal(f.key)}: '{_DUCKDB_TYPES[f.kind]}'" for f in self.fields)
         keys = {field.column: quote(field.key) for field in self.fields if field.column}
@@ -351,7 +351,7 @@ class _Layout:
         values["line"] = f"{part.first_line - 1} + row_number() OVER ()"
         return (
             f"SELECT {', '.join(f'{value} AS {name}' for name, value in values.items())} "
-            f"FROM read_json({literal(glob_safe(path))}, columns = {{{types}}}, format = 'newline_delimited', "
+            f"FROM read_json({literal(glob_safe(part.path))}, columns = {{{types}}}, format = 'newline_delimited', "
             f"compression = 'uncompressed', hive_partitioning = false) QUALIFY {keys[self.names.required]} IS NOT NULL"
         )
 
@@ -390,35 +390,30 @@ def glob_safe(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
 
 
-def _read_bulk(part: Part, batch: Batch, tally: Tally, names: StepNames) -> frozenset[int] | None:
+def _read_bulk(part: Part, batch: Batch, tally: Tally, names: StepNames) -> Iterable[tuple[int, bytes]] | None:
     """Read what can be read in bulk.
 
     Returns:
-        The lines left to be read one by one; None for all of them. `tally` counts the others.
+        The lines left to be read one by one, with their numbers; None for all of them. `tally` counts the others.
     """
     layout = _first_layout(part, names)
     if layout is None:
         return None
-    masked = batch.staging / "masked.jsonl"
-    odd: set[int] = set()
-    for find_odd in (_none, _irregular, _invalid, _trailing_comma):
+    masked = _Masked(part, batch.staging)
+    if part.start_byte or part.end_byte < part.path.stat().st_size:
+        masked.mask(_none)
+    for find_odd in (None, _irregular, _invalid, _trailing_comma):
         try:
-            found = find_odd(part, layout, masked) - odd
+            if find_odd and not masked.mask(find_odd(masked.part, layout)):
+                continue
+            lines = _copy(masked.part, layout, batch, len(masked.numbers))
         except _TooOdd:
             return None
-        if find_odd is not _none and not found:
-            continue
-        odd |= found
-        whole = not odd and part.start_byte == 0 and part.end_byte == part.path.stat().st_size
-        if not whole:
-            _mask(part, odd, masked)
-        try:
-            lines = _copy(part.path if whole else masked, part, layout, batch, len(odd))
         except Unproven:
             continue
-        tally.lines += lines - len(odd)
-        tally.loaded += lines - len(odd)
-        return frozenset(odd)
+        tally.lines += lines - len(masked.numbers)
+        tally.loaded += lines - len(masked.numbers)
+        return masked.odd_lines()
     return None
 
 
@@ -435,8 +430,8 @@ def _first_layout(part: Part, names: StepNames) -> _Layout | None:
     return None
 
 
-def _copy(path: Path, part: Part, layout: _Layout, batch: Batch, masked: int) -> int:
-    """Read a file in bulk into the batch, and prove it; returns its number of lines.
+def _copy(part: Part, layout: _Layout, batch: Batch, masked: int) -> int:
+    """Read a part that is a whole file in bulk into the batch, and prove it; returns its number of lines.
 
     Raises:
         Unproven: Something may have been lost; the batch is as before.
@@ -446,8 +441,8 @@ def _copy(path: Path, part: Part, layout: _Layout, batch: Batch, masked: int) ->
     connection = part.cursor()
     before = list(batch.parts.get(ScheduleChunk, []))
     try:
-        written = batch.copy(connection, ScheduleChunk, layout.select(path, part))
-        return _prove(connection, written, path, layout, masked)
+        written = batch.copy(connection, ScheduleChunk, layout.select(part))
+        return _prove(connection, written, part.path, layout, masked)
     except (duckdb.Error, Unproven) as error:
         for staged in set(batch.parts.get(ScheduleChunk, [])) - set(before):
             staged.unlink(missing_ok=True)
@@ -532,7 +527,8 @@ def _count_bytes(path: Path, characters: Iterable[str]) -> dict[str, int]:
         while data := file.read(1 << 20):
             block = np.frombuffer(data, dtype=np.uint8)
             for character in counts:
-                counts[character] += int(np.count_nonzero(block == ord(character)))
+                if ord(character) in data:  # looking for one that is not there takes a tenth of counting it
+                    counts[character] += int(np.count_nonzero(block == ord(character)))
             last = data[-1:]
     if last not in (b"", b"\n"):
         counts["\n"] += 1
@@ -541,12 +537,58 @@ def _count_bytes(path: Path, characters: Iterable[str]) -> dict[str, int]:
 
 # The lines that are not like the others
 
+# finds in a block, of which it is told the number of the first line: the places of odd lines, and how many lines there are
+Find = Callable[[bytes, int], tuple[list[int], int]]
 
-def _none(part: Part, layout: _Layout, masked: Path) -> set[int]:
-    return set()
+
+class _Masked:
+    """A part with `{}` in place of its odd lines, so that every other line keeps its number; they lie in a file of their own."""
+
+    def __init__(self, part: Part, folder: Path) -> None:
+        """Mask nothing so far."""
+        self.part = part  # the part itself, or the file of its copy
+        self.numbers: list[int] = []  # of the odd lines, as they were found
+        self._copy, self._odd = folder / "masked.jsonl", folder / "odd.jsonl"
+        self._odd.unlink(missing_ok=True)  # of another part of the batch
+
+    def mask(self, find: Find) -> bool:
+        """Mask the lines that are found; returns whether there are any.
+
+        Raises:
+            _TooOdd: There are too many.
+        """
+        before, first = len(self.numbers), self.part.first_line
+        temporary = self._copy.with_suffix(".tmp")
+        with temporary.open("wb") as copy, self._odd.open("ab") as odd:
+            for block in self.part.blocks():
+                places, count = find(block, first)
+                if places:
+                    lines = split_lines(block)
+                    odd.writelines(lines[place] + b"\n" for place in places)
+                    self.numbers += [first + place for place in places]
+                    for place in places:
+                        lines[place] = b"{}"
+                    block = b"\n".join(lines) + b"\n"
+                    if len(self.numbers) > MOST_ODD:
+                        raise _TooOdd
+                copy.write(block)
+                first += count
+        temporary.replace(self._copy)
+        self.part = replace(self.part, path=self._copy, start_byte=0, end_byte=self._copy.stat().st_size)
+        return len(self.numbers) > before
+
+    def odd_lines(self) -> Iterator[tuple[int, bytes]]:
+        """The odd lines as they were, with their numbers."""
+        if self.numbers:
+            odd = replace(self.part, path=self._odd, start_byte=0, end_byte=self._odd.stat().st_size)
+            yield from zip(self.numbers, (line for _, line in odd.lines()), strict=True)
 
 
-def _irregular(part: Part, layout: _Layout, masked: Path) -> set[int]:
+def _none(block: bytes, first: int) -> tuple[list[int], int]:
+    return [], count_lines(block)
+
+
+def _irregular(part: Part, layout: _Layout) -> Find:
     """Lines whose shape is not that of a record the layout fits.
 
     A line's shape is what is left of it without digits, blanks and commas. One line of each shape is looked at closely;
@@ -554,26 +596,26 @@ def _irregular(part: Part, layout: _Layout, masked: Path) -> set[int]:
     """
     regular: set[bytes] = set()
     irregular: set[bytes] = set()
-    odd: set[int] = set()
-    number = part.first_line
-    for block in part.blocks():
-        shapes = split_lines(block.translate(None, b"0123456789 ,"))
-        if not regular.issuperset(shapes):
-            for index, (shape, line) in enumerate(zip(shapes, split_lines(block), strict=True)):
-                if shape in regular:
-                    continue
-                if shape not in irregular:
-                    fits = _judge(line, layout)
-                    if fits:
-                        regular.add(shape)
-                        continue
-                    if fits is False:
-                        irregular.add(shape)
-                odd.add(number + index)
-        if len(odd) > MOST_ODD:
-            raise _TooOdd
-        number += len(shapes)
-    return odd
+
+    def is_odd(shape: bytes, line: bytes) -> bool:
+        if shape in regular:
+            return False
+        if shape not in irregular:
+            fits = _judge(line, layout)
+            if fits is not None:
+                (regular if fits else irregular).add(shape)
+            return not fits
+        return True
+
+    def find(block: bytes, first: int) -> tuple[list[int], int]:
+        shapes = block.removesuffix(b"\n").translate(None, b"0123456789 ,").split(b"\n")
+        if regular.issuperset(shapes):
+            return [], len(shapes)
+        lines = split_lines(block)
+        unknown = [place for place, shape in enumerate(shapes) if shape not in regular]
+        return [place for place in unknown if is_odd(shapes[place], lines[place])], len(shapes)
+
+    return find
 
 
 def _judge(line: bytes, layout: _Layout) -> bool | None:
@@ -584,44 +626,33 @@ def _judge(line: bytes, layout: _Layout) -> bool | None:
         return None
 
 
-def _invalid(part: Part, layout: _Layout, masked: Path) -> set[int]:
-    """Lines of the masked file that are no JSON, such as [1 2] or 01, though their shape is that of a good line."""
-    return _where("NOT json_valid(line)", part, masked)
+def _invalid(part: Part, layout: _Layout) -> Find:
+    """Lines that are no JSON, such as [1 2] or 01, though their shape is that of a good line."""
+    return _where("NOT json_valid(line)", part)
 
 
-def _trailing_comma(part: Part, layout: _Layout, masked: Path) -> set[int]:
-    """Lines of the masked file with a comma that nothing follows, which DuckDB takes for JSON."""
-    return _where("regexp_matches(line, ',\\s*[}\\]]')", part, masked)
+def _trailing_comma(part: Part, layout: _Layout) -> Find:
+    """Lines with a comma that nothing follows, which DuckDB takes for JSON."""
+    return _where("regexp_matches(line, ',\\s*[}\\]]')", part)
 
 
-def _where(condition: str, part: Part, masked: Path) -> set[int]:
+def _where(condition: str, part: Part) -> Find:
+    """Lines of a masked file for which a condition of DuckDB holds; none if it cannot read them."""
     import duckdb
 
     query = (
         f"SELECT {part.first_line - 1} + number FROM (SELECT line, row_number() OVER () AS number FROM read_csv("
-        f"{literal(glob_safe(masked))}, columns = {{line: 'VARCHAR'}}, delim = chr(1), quote = '', escape = '', "
+        f"{literal(glob_safe(part.path))}, columns = {{line: 'VARCHAR'}}, delim = chr(1), quote = '', escape = '', "
         f"header = false, auto_detect = false, max_line_size = {2 * MAX_LINE_BYTES}, hive_partitioning = false)) "
         f"WHERE {condition}"
     )
     try:
-        return {number for (number,) in part.cursor().execute(query).fetchall()}
+        numbers = {number for (number,) in part.cursor().execute(query).fetchall()}
     except duckdb.Error:
-        return set()
+        numbers = set()
 
+    def find(block: bytes, first: int) -> tuple[list[int], int]:
+        count = count_lines(block)
+        return [place for place in range(count if numbers else 0) if first + place in numbers], count
 
-def _mask(part: Part, odd: set[int], masked: Path) -> None:
-    """Write the part with `{}` in place of its odd lines, so that every other line keeps its number."""
-    first = part.first_line
-    numbers = iter(sorted(odd))
-    following = next(numbers, None)
-    with masked.open("wb") as file:
-        for block in part.blocks():
-            after = first + count_lines(block)
-            if following is not None and following < after:
-                lines = split_lines(block)
-                while following is not None and following < after:
-                    lines[following - first] = b"{}"
-                    following = next(numbers, None)
-                block = b"\n".join(lines) + b"\n"
-            file.write(block)
-            first = after
+    return find

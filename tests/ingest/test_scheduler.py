@@ -65,7 +65,7 @@ def is_bulk(folder: Path, data: bytes) -> bool:
         part = Part(path, "run", "source", 0, len(data), 1, Options(), cursor)
         layout = scheduler._first_layout(part, scheduler.USUAL)
         try:
-            return layout is not None and scheduler._copy(path, part, layout, batch, 0) == data.count(b"\n")
+            return layout is not None and scheduler._copy(part, layout, batch, 0) == data.count(b"\n")
         except scheduler.Unproven:
             return False
         finally:
@@ -311,8 +311,26 @@ def test_a_few_broken_lines_leave_the_rest_in_bulk(tmp_path: Path) -> None:
     with EventLog(Store(tmp_path)).batch("x") as batch:
         part = Part(path, "run", "source", 0, path.stat().st_size, 1, Options(), cursor)
 
-        assert scheduler._read_bulk(part, batch, Tally(), scheduler.USUAL) == frozenset({51, 151})
+        odd = scheduler._read_bulk(part, batch, Tally(), scheduler.USUAL)
+
+        assert [(51, good[50].encode()), (151, good[150].encode())] == list(odd or ())
         batch.parts.clear()
+
+
+def test_broken_lines_are_those_of_their_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that share a batch are read one after the other, and the lines that one leaves are no lines of the next."""
+    monkeypatch.setattr(scheduler, "BULK_BYTES", 0)
+    with EventLog(Store(tmp_path)).batch("x") as batch:
+        for name, broken in ("a", 1), ("b", 2):
+            path = tmp_path / name
+            path.write_text(lines(*(step(index) if index != broken else f"broken {name}" for index in range(4))))
+            SchedulerSteps().read(Part(path, "run", name, 0, path.stat().st_size, 1, Options(), cursor), batch)
+        batch.finish()
+        rejects = [row for file in batch.parts[Reject] for row in pq.read_table(file).to_pylist()]
+        batch.parts.clear()
+
+    told = [(row["source_id"], row["line"], row["text"]) for row in rejects]
+    assert told == [("a", 2, "broken a"), ("b", 3, "broken b")]
 
 
 def test_recognition_is_by_content() -> None:
