@@ -4,9 +4,9 @@ import functools
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import duckdb
 import pyarrow as pa
@@ -20,7 +20,7 @@ from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema
 from bench.warehouse.snapshot import empty
 from bench.warehouse.store import Store
-from bench.warehouse.views import TOUCH, as_they_stand, empty_tables, insertion
+from bench.warehouse.views import NEEDED, TOUCH, insertion, is_small
 
 NUMBERS = {  # what a macro is given by the names of its arguments
     "last": "20", "floor": "0.03", "fdr": "0.05", "across": "false", "min_speedup": "0.95", "max_compile_seconds": "120",
@@ -45,24 +45,138 @@ def _names() -> frozenset[str]:
     return frozenset(sql.tables() | sql.views())
 
 
-class _Deriving:
+class Tables:
+    """A database of its own: events are inserted into it, and the derived tables that a question reads are computed.
+
+    Statements that compute are planned once, which takes four fifths of their time; so a database serves many tests.
+    """
+
+    spare: ClassVar[list["Tables"]] = []  # of builders that nobody holds any more
+    lent: ClassVar[set["Tables"]] = set()  # else a cycle that holds one would take its folder away before it is spare
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        file = Path(self._folder.name, "warehouse.duckdb")
+        file.write_bytes(empty())
+        self._deriving = duckdb.connect(str(file), config={"threads": 1})  # more would wait for each other: a few rows
+        self._deriving.execute("PRAGMA disable_checkpoint_on_shutdown")  # half of a close: nobody opens it again
+        self._deriving.execute("PRAGMA disable_optimizer")
+        self._deriving.execute(TOUCH, [[]])
+        self._planned: set[str] = set()
+        self._inserting = self._deriving.cursor()  # whose temporary views let no plan of the other become void
+        self._added: dict[type[Event], list[Event]] = {}
+        self._inserted: set[str] = set()
+        self._derived: frozenset[str] = frozenset()
+        self.rows = 0
+
+    @classmethod
+    def taken(cls) -> "Tables":
+        """Take an empty one: a spare one in a fifth of the time of a new one."""
+        tables = cls.spare.pop() if cls.spare else cls()
+        tables._empty()
+        cls.lent.add(tables)
+        return tables
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection to ask."""
+        return self._deriving.cursor()
+
+    def add(self, event: Event) -> None:
+        """Take an event, which is inserted before the next question."""
+        self._added.setdefault(type(event), []).append(event)
+
+    def derive(self, query: str) -> bool:
+        """Insert what was added, and compute what a query reads; True if something was done."""
+        words = set(re.findall(r"\w+", query)) & _names()
+        needed = self._derived.union(*map(derived_below, words))
+        missing = needed if self._added else needed - self._derived
+        if not (self._added or (self._inserted and missing)):
+            return False
+        is_new = bool(self._added)
+        if is_new:
+            self._insert()
+        self._deriving.begin()  # as a load does: the disk is waited for once
+        if is_new:
+            self._deriving.execute("DELETE FROM _touched")
+            self._deriving.execute("INSERT INTO _touched SELECT run_id, min(config) FROM runs GROUP BY run_id")
+        for name in filter(missing.__contains__, sql.in_order()):
+            if name in NEEDED and NEEDED[name].split()[0] not in self._inserted:
+                continue
+            if name not in self._planned:
+                self._deriving.execute(f"PREPARE compute_{name} AS {insertion(sql.tables()[name])}")
+                self._planned.add(name)
+            self._deriving.execute(f"EXECUTE compute_{name}")
+        self._deriving.commit()
+        self._derived = needed
+        return True
+
+    def _insert(self) -> None:
+        self._inserting.begin()
+        for name in self._derived:
+            self._inserting.execute(f"DELETE FROM {name}")
+        for kind, rows in self._added.items():
+            names = [field.name for field in kind.fields()]
+            values = {name: [getattr(row, name) for row in rows] for name in names}
+            self._inserting.register("added", pa.table(values, schema=arrow_schema(kind)))
+            self._inserting.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
+            self._inserting.unregister("added")
+            self._inserted.add(kind.TABLE)
+            self.rows += len(rows)
+        self._inserting.commit()
+        self._added.clear()
+
+    def _empty(self) -> None:
+        self._deriving.begin()
+        for table in self._inserted | self._derived:
+            self._deriving.execute(f"DELETE FROM {table}")
+        self._deriving.commit()
+        self._added.clear()
+        self._inserted.clear()
+        self._derived = frozenset()
+
+
+class _Asked:
     """Passes all on to a connection; before a query, what this needs is computed."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, derive: Callable[[str], None]) -> None:
-        self._connection, self._derive = connection, derive
-        self.only_asked = True  # nothing else was done, as far as is known here
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self._connection = tables.cursor()
+        self._only_asked = True  # nothing else was done, as far as is known here
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("sql", "cursor"):  # whose queries are not known here
-            self._derive(" ".join(sql.tables()))
-        self.only_asked &= name == "description"
+        if name == "cursor":  # whose queries are not known here
+            self.tables.derive(" ".join(sql.tables()))
+        self._only_asked &= name in ("description", "register", "unregister")  # whose views are this connection's own
         return getattr(self._connection, name)
 
     def execute(self, query: str | duckdb.Statement, *parameters: Any) -> duckdb.DuckDBPyConnection:
-        text = query if isinstance(query, str) else query.query
-        self.only_asked &= bool(_QUESTION.match(text))
-        self._derive(text)
+        self._ready(query if isinstance(query, str) else query.query)
         return self._connection.execute(query, *parameters)
+
+    def sql(self, query: str, **options: Any) -> duckdb.DuckDBPyRelation:
+        self._ready(query)
+        return self._connection.sql(query, **options)
+
+    def _ready(self, query: str) -> None:
+        """Compute what a query needs, and let it run as bench's own do: as it stands, if the warehouse is small."""
+        self._only_asked &= bool(_QUESTION.match(query))
+        if self.tables.derive(query) and not Builder.optimizes:
+            small = is_small(self._connection)
+            self._connection.execute(f"PRAGMA {'disable' if small else 'enable'}_optimizer")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __del__(self) -> None:
+        """Leave the database to another test.
+
+        Not where the test did more than add and ask, or all so far added so many rows, which leave a trace where they were,
+        that a new one is better.
+        """
+        self._connection.close()
+        Tables.lent.discard(self.tables)
+        if self._only_asked and self.tables.rows <= FEW_ROWS:
+            Tables.spare.append(self.tables)
 
 
 class Builder(Warehouse):
@@ -74,87 +188,15 @@ class Builder(Warehouse):
     optimizes = False  # queries, which questions to so small a warehouse do not
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        file = Path(self._folder.name, "warehouse.duckdb")
-        file.write_bytes(empty())
-        self._database = duckdb.connect(str(file), config={"threads": 1})  # more would wait for each other: a few rows
-        self._database.execute("PRAGMA disable_checkpoint_on_shutdown")  # half of a close: nobody opens it again
-        self._inserted: set[str] = set()
-        self._rows = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self._added: dict[type[Event], list[Event]] = {}
-        self._derived: frozenset[str] = frozenset()
-        self._has_runs = False
-        super().__init__(Store(Path("the store")), self._database.cursor())
-        self._inserting, self._asked = self.connection, _Deriving(self.connection, self._derive)
+        self._asked = _Asked(Tables.taken())
+        super().__init__(Store(Path("the store")), cast(Any, self._asked))
         self.connection = cast(Any, self._asked)
-
-    def emptied(self) -> bool:
-        """Empty it for the next test, with a connection of its own: a fifth of the time of a new one.
-
-        False, and nothing is done, where the test did more than add and ask, or all so far added so many rows, which leave
-        a trace where they were, that a new one is better.
-        """
-        if not self._asked.only_asked or self._rows > FEW_ROWS:
-            return False
-        self._inserting.close()
-        self._database.begin()
-        for table in self._inserted | self._derived:
-            self._database.execute(f"DELETE FROM {table}")
-        self._database.commit()
-        self._inserted.clear()
-        self._begin()
-        return True
-
-    def close(self) -> None:
-        """Let go of the warehouse."""
-        super().close()
-        self._database.close()
 
     def add(self, *added: Event) -> "Builder":
         """Take events; returns itself."""
         for event in added:
-            self._added.setdefault(type(event), []).append(event)
+            self._asked.tables.add(event)
         return self
-
-    def _derive(self, query: str) -> None:
-        """Insert what was added, and compute what a query reads."""
-        words = set(re.findall(r"\w+", query)) & _names()
-        needed = self._derived.union(*map(derived_below, words))
-        missing = needed if self._added else needed - self._derived
-        if not (self._added or (self._has_runs and missing)):
-            return
-        connection = self._inserting
-        connection.begin()  # as a load does: fifty statements, and the disk waited for once
-        if self._added:
-            self._insert(connection)
-        with as_they_stand(connection):
-            empty = empty_tables(connection)
-            for name in filter(missing.__contains__, sql.in_order()):
-                if name not in empty:
-                    connection.execute(insertion(sql.tables()[name]))
-        connection.commit()
-        self._derived = needed
-        if not self.optimizes:
-            self.plan_briefly()
-
-    def _insert(self, connection: duckdb.DuckDBPyConnection) -> None:
-        for name in self._derived:
-            connection.execute(f"DELETE FROM {name}")
-        for kind, rows in self._added.items():
-            names = [field.name for field in kind.fields()]
-            values = {name: [getattr(row, name) for row in rows] for name in names}
-            connection.register("added", pa.table(values, schema=arrow_schema(kind)))
-            connection.execute(f"INSERT INTO {kind.TABLE} BY NAME SELECT * FROM added")
-            connection.unregister("added")
-            self._inserted.add(kind.TABLE)
-            self._rows += len(rows)
-        self._added.clear()
-        self._has_runs = True
-        runs = connection.execute("SELECT run_id FROM runs").fetchall()
-        connection.execute(TOUCH, [sorted({run_id for (run_id,) in runs})])
 
 
 def call(view: sql.View, base: str, candidate: str, **others: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from .builders import Builder
+from .builders import Builder, Tables
 from .exhaustive import share_of
 from .processor_time import pytest_runtest_setup, pytest_runtest_teardown, pytest_terminal_summary  # noqa: F401 - hooks
 from .warm import Warm, server
@@ -68,6 +68,8 @@ def pytest_unconfigure() -> None:
     leads to pytest's configuration, and so to every fixture; DuckDB would report its classes among them as leaked.
     """
     gc.callbacks.clear()
+    Tables.spare.clear()
+    Tables.lent.clear()
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist need not be there
@@ -98,24 +100,10 @@ def measurements_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_LOCK", "off")
 
 
-@pytest.fixture(scope="session")
-def spare_warehouses() -> Iterator["list[Builder]"]:  # by name: the class would hold DuckDB to the very end, as a leak
-    """Empty warehouses, of tests that have ended."""
-    spare: list[Builder] = []
-    yield spare
-    for warehouse in spare:
-        warehouse.close()
-
-
 @pytest.fixture
-def warehouse(spare_warehouses: "list[Builder]") -> Iterator["Builder"]:
+def warehouse() -> Builder:
     """An empty warehouse."""
-    warehouse = spare_warehouses.pop() if spare_warehouses else Builder()
-    yield warehouse
-    if warehouse.emptied():
-        spare_warehouses.append(warehouse)
-    else:
-        warehouse.close()
+    return Builder()
 
 
 @pytest.fixture(scope="session")
