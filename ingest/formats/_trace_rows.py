@@ -1,4 +1,5 @@
-"""SQL that turns the events of a trace into rows: `RECORDS` classifies events, `ROWS` makes the rows of each table."""
+"""SQL that turns the events of a trace into rows: `RECORDS` classifies events, whose cases are found among those that are known,
+and `ROWS` makes the rows of each table."""
 
 from ...warehouse.events import Event, MemorySample, Metric, Reject, Timing
 from ...warehouse.schema import literal, quote
@@ -36,6 +37,7 @@ FIELDS = _fields()
 FIELDS_IN_PLACE = f"CASE WHEN kind = 'bad' THEN {FIELDS} END"
 ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")  # what is time of a GPU, in `_trace_spans`
 _PATHS = ", ".join(literal(f'$."{key}"') for key in COMPUTED_AXES)
+READ_AXES = f"CASE WHEN ph = 'X' THEN coalesce(to_json(json_extract(args, [{_PATHS}]))::VARCHAR, '') ELSE '' END"
 RECORDS = f"""
 CREATE OR REPLACE TEMP TABLE records AS
 WITH numbers AS (
@@ -49,15 +51,21 @@ WITH numbers AS (
         END AS kind
     FROM {{events}} WHERE line BETWEEN $first AND $last
 ), named AS (
-    SELECT * REPLACE (CASE
-        WHEN kind NOT IN ('span', 'counter') THEN NULL
-        WHEN starts_with("name", 'ProfilerStep#') THEN 'ProfilerStep' ELSE "name"
-    END AS "name")
+    SELECT
+        * REPLACE (
+            CASE
+                WHEN kind NOT IN ('span', 'counter') THEN NULL
+                WHEN starts_with("name", 'ProfilerStep#') THEN 'ProfilerStep' ELSE "name"
+            END AS "name",
+            CASE kind WHEN 'span' THEN axes ELSE '' END AS axes
+        ),
+        coalesce(cat, CASE kind WHEN 'counter' THEN 'counter' ELSE '' END) AS suite
     FROM numbers
 )
 SELECT
-    line, kind, coalesce(cat, CASE kind WHEN 'counter' THEN 'counter' ELSE '' END) AS suite, "name", args,
-    CASE WHEN kind = 'span' THEN coalesce(to_json(json_extract(args, [{_PATHS}]))::VARCHAR, '') ELSE '' END AS axes,
+    line, kind, case_id,
+    CASE WHEN case_id IS NULL THEN suite END AS suite, CASE WHEN case_id IS NULL THEN "name" END AS "name",
+    CASE WHEN case_id IS NULL THEN axes END AS axes, CASE WHEN kind IN ('counter', 'memory') THEN args END AS args,
     CASE WHEN kind = 'span' THEN CAST(round(took * 1000) AS BIGINT) END AS duration_ns,
     CASE WHEN kind = 'span' THEN try_cast(try_cast(ts AS DECIMAL(24, 3)) * 1000 AS BIGINT) END AS began_ns,
     CASE WHEN kind = 'span' THEN
@@ -78,14 +86,19 @@ SELECT
     END END AS reason,
     left({{fields}}, {MAX_TEXT}) AS fields
 FROM named
+LEFT JOIN cases ON suite = case_suite AND "name" = case_name AND axes = case_axes
 """
-_CASES = "records JOIN cases USING (suite, name, axes)"
+NEW_CASES = "SELECT suite, name, axes, min(line) FROM records WHERE case_id IS NULL AND name IS NOT NULL GROUP BY ALL ORDER BY 4"
+NAME_CASES = """
+UPDATE records SET case_id = cases.case_id FROM cases
+WHERE records.case_id IS NULL AND suite = case_suite AND name = case_name AND axes = case_axes
+"""
 _FIELDS = "kind <> 'bad' AND fields IS NOT NULL"
 ROWS: dict[type[Event], tuple[str, str]] = {  # which records there are rows of, and the rows
     Timing: (
         "kind = 'span'",
         "SELECT {place}, case_id, 'latency' AS metric, 'steady' AS phase, 1 AS loops, duration_ns, recorded_at, began_ns, lane "
-        f"FROM {_CASES} WHERE kind = 'span'",
+        "FROM records WHERE kind = 'span'",
     ),
     MemorySample: (
         "kind = 'memory'",
@@ -111,12 +124,11 @@ ROWS: dict[type[Event], tuple[str, str]] = {  # which records there are rows of,
         FROM (
             SELECT *, try_cast(entry.value ->> '$' AS DOUBLE) AS number FROM (
                 SELECT line, case_id, recorded_at, unnest(map_entries(try_cast(args AS MAP(VARCHAR, JSON)))) AS entry
-                FROM {_CASES} WHERE kind = 'counter'
+                FROM records WHERE kind = 'counter'
             )
         )
         UNION ALL
-        SELECT {{place}}, case_id, 'fields', NULL, fields, recorded_at FROM records LEFT JOIN cases USING (suite, name, axes)
-        WHERE {_FIELDS}
+        SELECT {{place}}, case_id, 'fields', NULL, fields, recorded_at FROM records WHERE {_FIELDS}
         """,
     ),
     Reject: ("kind = 'bad'", "SELECT {place}, reason, fields AS text FROM records WHERE kind = 'bad' ORDER BY line"),

@@ -25,7 +25,20 @@ from ..readers.document import BadRecord, Object, decode, labels
 from ..readers.json_stream import JsonArray, TornElement
 from ..readers.packing import packing_of
 from ..readers.text_pieces import pieces
-from ._trace_rows import COMPUTED_AXES, FIELDS, FIELDS_IN_PLACE, JSONS, ON_GPU, RECORD_COUNTS, RECORDS, ROWS, TEXTS
+from ._trace_rows import (
+    COMPUTED_AXES,
+    FIELDS,
+    FIELDS_IN_PLACE,
+    JSONS,
+    NAME_CASES,
+    NEW_CASES,
+    ON_GPU,
+    READ_AXES,
+    RECORD_COUNTS,
+    RECORDS,
+    ROWS,
+    TEXTS,
+)  # fmt: skip
 
 KEY = "traceEvents"
 ON_DEVICE = (*ON_GPU, "gpu_user_annotation")
@@ -150,7 +163,8 @@ class _Reader:
         self._connection = self._part.cursor()
         self._connection.execute(f"CREATE SCHEMA {self._schema}")
         self._worker = self._connection.cursor()
-        self._worker.execute("CREATE TEMP TABLE cases (suite VARCHAR, name VARCHAR, axes VARCHAR, case_id VARCHAR)")
+        columns = "case_suite VARCHAR, case_name VARCHAR, case_axes VARCHAR, case_id VARCHAR"
+        self._worker.execute(f"CREATE TEMP TABLE cases ({columns})")
         self._pool = ThreadPoolExecutor(1, "rows")
         self._pending: Future[None] | None = None
         self._blocks = 0
@@ -212,7 +226,8 @@ class _Reader:
         table = f"{self._schema}.events_{self._blocks}"
         try:
             self._connection.execute(
-                f"CREATE TABLE {table} AS SELECT {line} AS line, * FROM read_json({literal(str(self._file))}, format = 'array', "
+                f"CREATE TABLE {table} AS SELECT {line} AS line, {READ_AXES} AS axes, * "
+                f"FROM read_json({literal(str(self._file))}, format = 'array', "
                 f"records = true, columns = {{{', '.join(columns)}}}, maximum_object_size = {MAX_LINE_BYTES}, "
                 f"compression = 'uncompressed', hive_partitioning = false)"
             )
@@ -267,10 +282,9 @@ class _Reader:
         """Add the cases that are new, and say how they ended: a span has."""
         import pyarrow as pa
 
-        keys = "suite, name, axes"
-        new = self._worker.execute(
-            f"SELECT {keys}, min(line) FROM records ANTI JOIN cases USING ({keys}) WHERE name IS NOT NULL GROUP BY ALL ORDER BY 4"
-        ).fetchall()
+        new = self._worker.execute(NEW_CASES).fetchall()
+        if not new:
+            return
         ids = []
         for suite, name, axes, line in new:
             recorded = dict(zip(COMPUTED_AXES, _values(axes), strict=False))
@@ -287,13 +301,12 @@ class _Reader:
             self._batch.add(CaseRecord(**columns, work_hash=work_hash, parameters=labels(parameters), **place))
             self._batch.add(Outcome(status="ok", **place))
             ids.append(case_id)
-        if new:
-            table = pa.table(
-                {key: [row[index] for row in new] for index, key in enumerate(keys.split(", "))} | {"case_id": ids}
-            )
-            self._worker.register("new_cases", table)
-            self._worker.execute("INSERT INTO cases FROM new_cases")
-            self._worker.unregister("new_cases")
+        keys = zip(*new, strict=True)
+        table = pa.table(dict(zip(("suite", "name", "axes"), keys, strict=False)) | {"case_id": ids})
+        self._worker.register("new_cases", table)
+        self._worker.execute("INSERT INTO cases FROM new_cases")
+        self._worker.unregister("new_cases")
+        self._worker.execute(NAME_CASES)
 
     def _add(self, event: type[Event], select: str, count: int) -> None:
         """Add the rows of a query of so many records; few go through Python: a thousand small traces are not as many files."""
