@@ -399,7 +399,7 @@ def _read_bulk(part: Part, batch: Batch, tally: Tally, names: StepNames) -> Iter
     layout = _first_layout(part, names)
     if layout is None:
         return None
-    masked = _Masked(part, batch.staging)
+    masked = _MaskedPart(part, batch.staging)
     if part.start_byte or part.end_byte < part.path.stat().st_size:
         masked.mask(_none)
     for find_odd in (None, _irregular, _invalid, _trailing_comma):
@@ -541,7 +541,7 @@ def _count_bytes(path: Path, characters: Iterable[str]) -> dict[str, int]:
 Find = Callable[[bytes, int], tuple[list[int], int]]
 
 
-class _Masked:
+class _MaskedPart:
     """A part with `{}` in place of its odd lines, so that every other line keeps its number; they lie in a file of their own."""
 
     def __init__(self, part: Part, folder: Path) -> None:
