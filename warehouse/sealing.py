@@ -204,8 +204,8 @@ class _TableFile:
             field.name: 1 for field, column in zip(wanted, columns, strict=True) if column.null_count < len(column)
         }
         methods = {field.name: "zstd" if field.name in levels else "none" for field in wanted}
-        writer = pq.ParquetWriter(self._temporary, wanted, compression=methods, compression_level=levels, write_batch_size=batch,
-                                  **schema.encodings(wanted))  # fmt: skip
+        how: dict[str, Any] = {"compression": methods, "compression_level": levels, **schema.encodings(wanted)}
+        writer = pq.ParquetWriter(self._temporary, wanted, write_batch_size=batch, **how)
         writer.add_key_value_metadata(schema.as_read(self._schema))
         return writer
 
