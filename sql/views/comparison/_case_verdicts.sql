@@ -18,10 +18,10 @@
 -- arguments: base, candidate, last, floor, fdr, across
 --
 -- from: _case_errors without shift_degrees shift_error change_low change_high
--- is_headline  BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 -- is_exact     BOOLEAN  Whether the values are compared as they stand.
 -- p            DOUBLE   Probability of so large a change, either way, if there were none; NULL where sessions are assumed.
 -- shift_p      DOUBLE   Probability of so large a shift, either way, by chance; NULL of sides of different machines.
+-- is_headline  BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 -- change_low   DOUBLE   Lower end of the 95 % interval of the effect without the shift, down to 0 where other runs of the base
 --                         differ as much, or the ranks of the runs do not tell the sides apart.
 -- change_high  DOUBLE   Upper end.
@@ -32,12 +32,7 @@
 WITH
 measurements AS (
     SELECT
-        *, metric = first_value(metric) OVER (
-            PARTITION BY pair, case_id, _measurement(metric), coalesce(phase, 'steady'), better IS NULL
-            ORDER BY base_value IS NULL OR candidate_value IS NULL, _headline_rank(metric, phase, unit, better), metric
-        ) AND NOT (NOT _is_warm(phase) AND least(base_n - base_runs, candidate_n - candidate_runs) <= 0)
-            AND NOT (phase IS NOT DISTINCT FROM 'warmup' AND _is_time_or_rate(unit)) AS is_headline,
-        list_transform(
+        *, list_transform(
             [{'t': abs(change) / error, 'degrees': degrees}, {'t': abs(shift) / shift_error, 'degrees': shift_degrees}],
             lambda test: 2 * _t_tail(test.t, test.degrees)
         ) AS tails
@@ -62,24 +57,38 @@ p_values AS (
         greatest(low + least(shown_shift, 0), -high - greatest(shown_shift, 0)) AS nearest,
         abs(change) >= ln(1 + case_floor) AS is_large, is_assumed AND NOT is_thin AND NOT is_other_machine
             AND least(base_processes, candidate_processes) >= 3 AS has_processes,
-        reach <= own_reach AND coalesce(cases_reach <= session_reach, true) AS is_as_assumed, better IS NOT NULL AND is_headline AND _is_warm(phase) AND _is_headline(metric, better) AS is_usual
+        reach <= own_reach AND coalesce(cases_reach <= session_reach, true) AS is_as_assumed
     FROM measurements
+),
+headlines AS (  -- of few columns, for a window copies all that it is given
+    SELECT
+        pair, series_id, metric, phase, better, CASE WHEN NOT is_exact THEN p END AS p, metric = first_value(metric) OVER (
+            PARTITION BY pair, case_id, _measurement(metric), coalesce(phase, 'steady'), better IS NULL
+            ORDER BY base_value IS NULL OR candidate_value IS NULL, _headline_rank(metric, phase, unit, better), metric
+        ) AND NOT (NOT _is_warm(phase) AND least(base_n - base_runs, candidate_n - candidate_runs) <= 0)
+            AND NOT (phase IS NOT DISTINCT FROM 'warmup' AND _is_time_or_rate(unit)) AS is_headline
+    FROM p_values
+),
+families AS (  -- what is tested together; NULL untested
+    SELECT
+        pair, series_id, is_headline, p, CASE
+            WHEN p IS NOT NULL AND is_headline THEN better IS NOT NULL AND _is_warm(phase) AND _is_headline(metric, better)
+        END AS is_usual
+    FROM headlines
 ),
 p_ranks AS (
     SELECT
-        pair, series_id, is_usual, p, count(*) OVER (PARTITION BY is_usual) AS tests,
+        *, CASE WHEN is_usual IS NOT NULL THEN count(*) OVER (PARTITION BY is_usual) END AS tests,
         row_number() OVER (PARTITION BY is_usual ORDER BY p) AS p_rank
-    FROM p_values
-    WHERE p IS NOT NULL AND is_headline AND NOT is_exact
+    FROM families
 ),
 q_values AS (
-    SELECT
-        pair, series_id, tests, _q_value(p, tests, p_rank, is_usual) AS q
+    SELECT pair, series_id, is_headline, tests, CASE WHEN tests > 0 THEN _q_value(p, tests, p_rank, is_usual) END AS q
     FROM p_ranks
 )
 
 SELECT
-    own.* EXCLUDE (by_chance, is_usual, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, shown_shift, nearest), low AS change_low, high AS change_high, q, tests,
+    own.* EXCLUDE (by_chance, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, shown_shift, nearest), is_headline, low AS change_low, high AS change_high, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value AND NOT _is_effort(metric) THEN 'CHANGED' END
@@ -94,4 +103,4 @@ SELECT
         ELSE 'UNSURE'
     END AS verdict
 FROM p_values AS own
-LEFT JOIN q_values ON own.pair = q_values.pair AND own.series_id = q_values.series_id
+JOIN q_values ON own.pair = q_values.pair AND own.series_id = q_values.series_id

@@ -54,10 +54,16 @@ measured_sides AS (
         _finite(exp(reach + 0.8416212335729143::DOUBLE * error) - 1) AS detectable
     FROM (SELECT *, CASE WHEN abs(shift) >= ln(1 + case_floor) OR shift <> 0 AND is_other_machine THEN coalesce(shift_reach, 0) ELSE 0 END AS shared_reach FROM side_values)
 ),
+latencies AS (
+    SELECT pair, case_id, max(log_ratio) AS own_log_ratio
+    FROM measured_sides
+    WHERE metric IN ('latency', 'absolute_latency') AND _is_warm(phase)
+    GROUP BY pair, case_id
+),
 numbers AS (
     SELECT
         numbers.* EXCLUDE (number_verdict, below, above, shared_reach),
-        max(log_ratio) FILTER (metric IN ('latency', 'absolute_latency') AND _is_warm(phase)) OVER (PARTITION BY numbers.pair, numbers.case_id) AS own_log_ratio,
+        own_log_ratio,
         log_ratio - CASE WHEN better = 'lower' THEN above ELSE below END AS log_low,
         log_ratio + CASE WHEN better = 'lower' THEN below ELSE above END AS log_high,
         CASE
@@ -72,6 +78,7 @@ numbers AS (
         pairs.* EXCLUDE (pair), axes.* EXCLUDE (case_id, panel)
     FROM measured_sides AS numbers
     JOIN pairs ON numbers.pair = pairs.pair
+    LEFT JOIN latencies ON numbers.pair = latencies.pair AND numbers.case_id = latencies.case_id
     LEFT JOIN case_axes AS axes ON numbers.case_id = axes.case_id
 )
 
