@@ -18,6 +18,8 @@ and the rest is one SELECT, in which `{axes}` stands for the axes of a case, `{o
 whose doc begins "One value" is a scalar macro: the rest is an expression. What it needs more than once it names by a
 lambda over a list of one; a subquery would be joined back row by row, at ten times the price.
 A name that begins with `_` is a step which only other views read.
+Where many steps are planned together, a SELECT does not read a name that it gives itself: DuckDB plans that as a copy, after a
+search for a column of the name. The next step reads it.
 
 A word means one thing in all files. `side` is base or candidate. `mean` is an arithmetic mean; a geometric one is a `speedup`,
 or a `geomean`. `passing` says of a case whether it passes, and of a group how many do. `n` counts what a number is taken over,

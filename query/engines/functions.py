@@ -60,6 +60,7 @@ FUNCTIONS = {
         _1, named_struct('n', 0, 'sum', CAST(0 AS DOUBLE)),
         (of, x) -> named_struct('n', of.n + 1, 'sum', of.sum + x), of -> try_divide(of.sum, of.n)
     )""",
+    "list_reduce": "aggregate(_1, _3, _2)",
     "list_var_samp": _VARIANCE,
     "list_stddev_samp": f"sqrt({_VARIANCE})",
     "quantile_cont": _QUANTILE,

@@ -161,6 +161,7 @@ def test_no_value_closes_a_view(spark: "SparkSession", tmp_path: Path) -> None:
         "list_transform(range(1, 1), lambda i: i)", "step_cost_ms(100, 2, 1.0, 2.0, 64, 0.1, 0.5)",
         "step_phase_cost_ms(100, 2, NULL, 6.0, 0.02, 0.01, 0.0)",
         "json_object('a', 'b')", "floor(log2(8))", "list_filter([1, 2], lambda i: i > 1)", "_t975(5)", "_t_tail(2.5, 7)",
+        "_digamma(2.5)", "_trigamma(0.5)",
         "_finite('nan'::DOUBLE)", "_finite(1.5)", "_difference(9223372036854775807, -1)", "_fixed_point(1e300, 1e6)",
         "_step_tokens([]::BIGINT[], 7)", "_step_tokens([512, 1], 7)",
         "_token_bin(1023)", "_token_bin(-1)", "_token_bin_name(512)",

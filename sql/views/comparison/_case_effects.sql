@@ -106,21 +106,17 @@ good_places AS (
     SELECT
         *, list_max(list_transform(range(1, len(places) + 1), lambda i: CASE
             WHEN raw_deviations[i] * sign(candidate_value - base_value) < greatest(ln(1 + case_floor), abs(effect) / 2) THEN places[i]
-        END)) AS good_place
-    FROM case_sides
-),
-streaks AS (
-    SELECT
-        *, CASE WHEN candidate_value IS NOT NULL THEN list_filter(places, lambda place: place > coalesce(good_place, 0)) END
-            AS streak_places,
+        END)) AS good_place,
         base_runs > 1 AND 2 * len(list_filter(raw_deviations, lambda x: x = 0)) > len(raw_deviations) AS is_even
-    FROM good_places
+    FROM case_sides
 ),
 usual_runs AS (
     SELECT
-        *, CASE WHEN is_even THEN list_filter(range(1, len(places) + 1), lambda i: pair = 0 OR places[i] <= coalesce(good_place, places[i]))
+        *, CASE WHEN candidate_value IS NOT NULL THEN list_filter(places, lambda place: place > coalesce(good_place, 0)) END
+            AS streak_places,
+        CASE WHEN is_even THEN list_filter(range(1, len(places) + 1), lambda i: pair = 0 OR places[i] <= coalesce(good_place, places[i]))
             END AS usual
-    FROM streaks
+    FROM good_places
 )
 
 SELECT

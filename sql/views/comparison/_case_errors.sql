@@ -55,8 +55,6 @@
 -- usual_reach    DOUBLE   Half of the 95 % interval of two sessions of the same code, as public nightly runs differ (_assumed_reach).
 -- session_reach  DOUBLE   Half of the 95 % interval of two sessions that differ by nothing else, where that is assumed.
 -- degrees        DOUBLE   Degrees of freedom of the noise from run to run.
--- shift_degrees  DOUBLE   The same of the shift; NULL of fewer than 20 cases.
--- shift_error    DOUBLE   Standard error of the shift; NULL of fewer than 20 cases.
 -- error          DOUBLE   Standard error of the change; NULL where sessions are assumed.
 -- reach          DOUBLE   Half of the 95 % interval of the change.
 -- own_reach      DOUBLE   The same by runs and samples of the case, or by sessions as assumed: whatever the effects of other cases are.
@@ -70,36 +68,41 @@
 -- change_low     DOUBLE   Lower end of the 95 % interval of the effect without the shift: it holds whatever sizes of steps or runs
 --                         that disagree leave open.
 -- change_high    DOUBLE   Upper end.
+-- tails          DOUBLE[]  Probabilities, either way, of so large a change and of so large a shift, by Student's t.
 WITH
-case_noises AS (
+case_noises AS (SELECT * FROM _case_noises(base, candidate, last, floor)),
+own_shares AS (  -- the median of a variance of so many degrees, as a share of its mean (Wilson and Hilferty)
     SELECT
-        * REPLACE (is_other_machine AND NOT across AS is_other_machine),  -- the median of a variance of so many degrees, as a share of its mean (Wilson and Hilferty)
-        repeats / variance / pow(1 - 2 / (9 * nullif(candidate_runs - 1, 0)::DOUBLE), 3) AS own_share,
-        list_transform(
-            [nullif(base_processes - 1, 0), nullif(candidate_processes - 1, 0)], lambda degrees: pow(coalesce(_t975(degrees), 1.96), 2)
-        ) AS process_factors
-    FROM _case_noises(base, candidate, last, floor)
+        metric_id, metric, phase, unit, effect, variance, base_runs, is_other_machine,
+        repeats / variance / pow(1 - 2 / (9 * nullif(candidate_runs - 1, 0)::DOUBLE), 3) AS own_share
+    FROM case_noises
 ),
 metric_effects AS (
     SELECT
         metric_id, count(effect) AS cases, _assumed_reach(min(metric), min(phase), min(unit), NULL) AS usual_reach,
         coalesce(
-            bool_or(is_other_machine),
+            bool_or(is_other_machine AND NOT across),
             _is_time_or_rate(min(unit)) AND count(effect) >= 3 AND (min(effect) > ln(1.05) OR max(effect) < -ln(1.05))
         ) AS is_of_other,
-        CASE WHEN count(effect) >= 20 OR count(effect) >= 3 AND is_of_other THEN median(effect) ELSE 0 END AS shift,
+        median(effect) AS median_effect,
         CASE WHEN count(own_share) < 20 THEN 1 ELSE greatest(0, 1 - least(1, median(own_share))) END AS metric_correlation,
-        max(base_runs) AS shift_runs,
-        CASE WHEN count(effect) >= 8 AND (count(variance) = 0 OR is_of_other) THEN list_sort(list(effect) FILTER (effect IS NOT NULL)) END AS effects
-    FROM case_noises
+        max(base_runs) AS shift_runs, count(variance) AS variances, list_sort(list(effect) FILTER (effect IS NOT NULL)) AS all_effects
+    FROM own_shares
     GROUP BY metric_id
+),
+metric_shifts AS (
+    SELECT
+        * EXCLUDE (median_effect, variances, all_effects),
+        CASE WHEN cases >= 20 OR cases >= 3 AND is_of_other THEN median_effect ELSE 0 END AS shift,
+        CASE WHEN cases >= 8 AND (variances = 0 OR is_of_other) THEN all_effects END AS effects
+    FROM metric_effects
 ),
 shortest_halves AS (
     SELECT
         *, list_min(list_transform(
             range(1, cases // 2 + 2), lambda i: {'width': effects[i + (cases + 1) // 2 - 1] - effects[i], 'low': effects[i]}
         )) AS half
-    FROM metric_effects
+    FROM metric_shifts
 ),
 metric_levels AS (
     SELECT
@@ -130,44 +133,37 @@ trials AS (  -- a server counts what completed; of calls each is a sample, wheth
 ),
 failures AS (
     SELECT
-        own.pair, own.series_id,
+        own.pair, own.series_id, effect, base_runs, candidate_runs, base_value, candidate_value,
         CASE metric WHEN 'failed' THEN base_completed + base_value WHEN 'failed_calls' THEN base_calls END AS base_trials,
-        CASE metric WHEN 'failed' THEN candidate_completed + candidate_value WHEN 'failed_calls' THEN candidate_calls END AS candidate_trials,
-        abs(effect) / greatest(1e-6::DOUBLE, _share_difference(
-            base_runs * base_value, base_runs * greatest(base_value, coalesce(base_trials, 1e9::DOUBLE)), candidate_runs * candidate_value,
-            candidate_runs * greatest(candidate_value, coalesce(candidate_trials, 1e9::DOUBLE))
-        )) AS chance_error
+        CASE metric WHEN 'failed' THEN candidate_completed + candidate_value WHEN 'failed_calls' THEN candidate_calls END AS candidate_trials
     FROM case_noises AS own
     JOIN trials ON own.pair = trials.pair AND own.case_id = trials.case_id
     WHERE _is_failures(metric)
 ),
-errors AS (
+failed_shares AS (
+    SELECT
+        *, base_runs * base_value AS failed, base_runs * greatest(base_value, coalesce(base_trials, 1e9::DOUBLE)) AS tried,
+        candidate_runs * candidate_value AS other_failed,
+        candidate_runs * greatest(candidate_value, coalesce(candidate_trials, 1e9::DOUBLE)) AS other_tried
+    FROM failures
+),
+chance_errors AS (
+    SELECT
+        pair, series_id, base_trials, candidate_trials,
+        abs(effect) / greatest(1e-6::DOUBLE, _share_difference(failed, tried, other_failed, other_tried)) AS chance_error
+    FROM failed_shares
+),
+joined_cases AS (
     SELECT
         own.* EXCLUDE (base_deviations, candidate_deviations) REPLACE (is_of_other AS is_other_machine), base_trials, candidate_trials, chance_error,
         CASE WHEN chance_error IS NULL AND least(len(base_deviations), len(candidate_deviations)) >= 4
             THEN _rank_p(base_deviations, list_transform(candidate_deviations, lambda x: x + effect - shift)) ELSE 0
         END AS rank_p,
         CASE WHEN _is_time_or_rate(unit) THEN CASE WHEN device = 'cuda' THEN gpu_reach ELSE cpu_reach END END AS doctor_reach,
-        cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_of_other) AS is_assumed,
+        cases, cases_reach, shift, shift_runs, chance_error IS NULL AND (variance IS NULL OR is_of_other) AS is_assumed, usual_reach,
         CASE WHEN NOT is_session OR candidate_runs < 2 THEN 0 ELSE metric_correlation END AS correlation,
-        usual_reach, CASE WHEN NOT is_of_other THEN greatest(usual_reach, doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
-            AS assumed_reach,
-        CASE WHEN is_of_other THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
-        greatest(assumed_reach, CASE
-            WHEN cases_reach > 2 * most_reach AND least(base_processes, candidate_processes) >= 3 THEN assumed_reach
-            WHEN cases_reach > most_reach THEN most_reach
-            ELSE cases_reach
-        END) AS session_reach,
-        process_factors[1] * coalesce(base_sampling, 0) + process_factors[2] * coalesce(candidate_sampling, 0) AS squared_reach,
-        sqrt(
-            greatest(greatest(variance, base_sampling) * _median_variance(base_runs), CASE WHEN unit = 'bytes' THEN base_sampling END)
-            + greatest(
-                greatest(variance, candidate_sampling) * (correlation + (1 - correlation) * _median_variance(candidate_runs)),
-                CASE WHEN unit = 'bytes' THEN candidate_sampling END
-            )
-            + CASE WHEN cases >= 20 THEN variance * _median_variance(cases) ELSE 0 END
-        ) AS own_error,
-        greatest(coalesce(noise_degrees, 0), CASE WHEN chance_error > coalesce(own_error, 0) THEN 1000 ELSE 1 END) AS degrees,
+        pow(coalesce(_t975(nullif(base_processes - 1, 0)), 1.96), 2) * coalesce(base_sampling, 0)
+            + pow(coalesce(_t975(nullif(candidate_processes - 1, 0)), 1.96), 2) * coalesce(candidate_sampling, 0) AS squared_reach,
         CASE
             WHEN NOT is_session OR candidate_runs < 2 OR variance IS NULL OR most - least <= 3 * sqrt(2 * variance) THEN effect - shift
             WHEN least > shift THEN least - shift
@@ -178,7 +174,32 @@ errors AS (
     JOIN metric_levels AS of_metric ON own.metric_id = of_metric.metric_id
     LEFT JOIN case_axes AS axes ON own.case_id = axes.case_id
     LEFT JOIN doctor_reaches AS doctor ON own.pair = doctor.pair
-    LEFT JOIN failures ON own.pair = failures.pair AND own.series_id = failures.series_id
+    LEFT JOIN chance_errors ON own.pair = chance_errors.pair AND own.series_id = chance_errors.series_id
+),
+own_errors AS (
+    SELECT
+        *, CASE WHEN NOT is_other_machine THEN greatest(usual_reach, doctor_reach) WHEN cases >= 3 THEN 0.2::DOUBLE ELSE ln(3) END
+            AS assumed_reach,
+        CASE WHEN is_other_machine THEN 'inf'::DOUBLE ELSE 2.5::DOUBLE * assumed_reach END AS most_reach,
+        sqrt(
+            greatest(greatest(variance, base_sampling) * _median_variance(base_runs), CASE WHEN unit = 'bytes' THEN base_sampling END)
+            + greatest(
+                greatest(variance, candidate_sampling) * (correlation + (1 - correlation) * _median_variance(candidate_runs)),
+                CASE WHEN unit = 'bytes' THEN candidate_sampling END
+            )
+            + CASE WHEN cases >= 20 THEN variance * _median_variance(cases) ELSE 0 END
+        ) AS own_error
+    FROM joined_cases
+),
+errors AS (
+    SELECT
+        *, greatest(assumed_reach, CASE
+            WHEN cases_reach > 2 * most_reach AND least(base_processes, candidate_processes) >= 3 THEN assumed_reach
+            WHEN cases_reach > most_reach THEN most_reach
+            ELSE cases_reach
+        END) AS session_reach,
+        greatest(coalesce(noise_degrees, 0), CASE WHEN chance_error > coalesce(own_error, 0) THEN 1000 ELSE 1 END) AS degrees
+    FROM own_errors
 ),
 metric_errors AS (
     SELECT
@@ -197,7 +218,7 @@ metric_errors AS (
 ),
 tested_changes AS (
     SELECT
-        own.* EXCLUDE (own_error, own_share, process_factors, assumed_reach, most_reach, chance_error), inflation, shift_degrees, shift_error,
+        own.* EXCLUDE (own_error, assumed_reach, most_reach, chance_error), inflation, shift_degrees, shift_error,
         greatest(own_error * inflation, chance_error) AS error,
         CASE WHEN is_assumed THEN sqrt(pow(session_reach, 2) + squared_reach) ELSE _t975(degrees) * error END AS reach,
         CASE WHEN is_assumed THEN sqrt(pow(assumed_reach, 2) + squared_reach) ELSE _t975(degrees) * own_error END AS own_reach,
@@ -218,11 +239,15 @@ tested_changes AS (
 SELECT
     * EXCLUDE (
         base_sampling, candidate_sampling, repeats, run_variance, run_degrees, is_session, variance, noise_degrees, least, most, run_change,
-        correlation, squared_reach, inflation
+        correlation, squared_reach, inflation, shift_degrees, shift_error
     ),
     candidate_runs > 1 AND (least > shift OR most < shift) AS is_repeated,
     CASE WHEN is_other_machine THEN greatest(ln(3), abs(shift)) ELSE _t975(shift_degrees) * shift_error END AS shift_reach,
     sqrt(variance) AS noise,
     least(effect - shift, effect - shift - size_effect, change) - reach AS change_low,
-    greatest(effect - shift, effect - shift - size_effect, change) + reach AS change_high
+    greatest(effect - shift, effect - shift - size_effect, change) + reach AS change_high,
+    list_transform(
+        [{'t': abs(change) / error, 'degrees': degrees}, {'t': abs(shift) / shift_error, 'degrees': shift_degrees}],
+        lambda test: 2 * _t_tail(test.t, test.degrees)
+    ) AS tails
 FROM tested_changes

@@ -69,29 +69,28 @@ metric_moments AS (
     SELECT
         metric_id, avg(log_variance) AS log_mean, sum(all_degrees) AS metric_degrees,
         coalesce(greatest(var_samp(log_variance) - avg(chance), 0), 0) AS excess,
-        coalesce((2 + 4 / avg(all_degrees) FILTER (all_degrees > 0)) * pow(avg(chance), 2) / count(log_variance), 1) AS excess_variance,
-        (0.1::DOUBLE * excess + 0.3::DOUBLE * excess_variance) / (0.1::DOUBLE + excess_variance) AS difference
+        coalesce((2 + 4 / avg(all_degrees) FILTER (all_degrees > 0)) * pow(avg(chance), 2) / count(log_variance), 1) AS excess_variance
     FROM log_variances
     GROUP BY metric_id
     HAVING count(log_variance) > 0
+),
+metric_priors AS (
+    SELECT *, (0.1::DOUBLE * excess + 0.3::DOUBLE * excess_variance) / (0.1::DOUBLE + excess_variance) AS difference
+    FROM metric_moments
 ),
 case_priors AS (
     SELECT
         own.*, least((1 + sqrt(1 + 2 * difference)) / difference, metric_degrees - all_degrees) AS prior_degrees, log_mean
     FROM log_variances AS own
-    LEFT JOIN metric_moments AS of_metric ON own.metric_id = of_metric.metric_id
-),
-prior_variances AS (
-    SELECT
-        *, CASE WHEN prior_degrees > 0
-            THEN exp(log_mean + _digamma(prior_degrees / 2) - ln(nullif(prior_degrees, 0) / 2))
-        END AS prior_variance
-    FROM case_priors
+    LEFT JOIN metric_priors AS of_metric ON own.metric_id = of_metric.metric_id
 )
 
 SELECT
-    own.* EXCLUDE (all_degrees, half_degrees, own_variance, log_variance, chance, prior_degrees, log_mean, prior_variance, usual_variance, usual),
-    (coalesce(prior_degrees * prior_variance, 0) + coalesce(all_degrees * own_variance, 0))
-        / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,
+    own.* EXCLUDE (all_degrees, half_degrees, own_variance, log_variance, chance, prior_degrees, log_mean, usual_variance, usual),
+    (
+        coalesce(CASE WHEN prior_degrees > 0
+            THEN prior_degrees * exp(log_mean + _digamma(prior_degrees / 2) - ln(nullif(prior_degrees, 0) / 2))
+        END, 0) + coalesce(all_degrees * own_variance, 0)
+    ) / nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS variance,
     nullif(coalesce(prior_degrees, 0) + all_degrees, 0) AS noise_degrees
-FROM prior_variances AS own
+FROM case_priors AS own

@@ -17,48 +17,49 @@
 --
 -- arguments: base, candidate, last, floor, fdr, across
 --
--- from: _case_errors without shift_degrees shift_error change_low change_high
+-- from: _case_errors without change_low change_high tails
+-- shift_p      DOUBLE   Probability of so large a shift, either way, by chance; NULL of sides of different machines.
 -- is_exact     BOOLEAN  Whether the values are compared as they stand.
 -- p            DOUBLE   Probability of so large a change, either way, if there were none; NULL where sessions are assumed.
--- shift_p      DOUBLE   Probability of so large a shift, either way, by chance; NULL of sides of different machines.
--- is_headline  BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 -- change_low   DOUBLE   Lower end of the 95 % interval of the effect without the shift, down to 0 where other runs of the base
 --                         differ as much, or the ranks of the runs do not tell the sides apart.
 -- change_high  DOUBLE   Upper end.
+-- is_headline  BOOLEAN  Whether the metric is the statistic of its measurement that is judged.
 -- q            DOUBLE   Share of false alarms to expect if this row and all with a smaller p were called changed.
 -- tests        BIGINT   Rows judged together; NULL where p is.
 -- verdict      VARCHAR  FASTER, SLOWER, BETTER, WORSE, the same after LIKELY, SAME, CHANGED or UNSURE; NULL where a side is missing,
 --                       neither way is better, or another statistic is judged.
 WITH
-measurements AS (
+tests AS (
     SELECT
-        *, list_transform(
-            [{'t': abs(change) / error, 'degrees': degrees}, {'t': abs(shift) / shift_error, 'degrees': shift_degrees}],
-            lambda test: 2 * _t_tail(test.t, test.degrees)
-        ) AS tails
+        * EXCLUDE (tails), tails[1] AS change_p, CASE WHEN NOT is_other_machine THEN tails[2] END AS shift_p, greatest(tied, rank_p) AS by_chance,
+        ln(1 + case_floor) AS log_floor, is_assumed AND NOT is_thin AND NOT is_other_machine
+            AND least(base_processes, candidate_processes) >= 3 AS has_processes,
+        reach <= own_reach AND coalesce(cases_reach <= session_reach, true) AS is_as_assumed,
+        base_value IS NOT NULL AND candidate_value IS NOT NULL AND (
+            _is_count(metric, unit) AND NOT _is_failures(metric) AND (is_even_within AND (base_n > 1 AND candidate_n > 1 OR NOT _is_counter(metric)) OR effect IS NULL)
+            OR is_assumed AND base_value = candidate_value AND NOT _is_time_or_rate(unit)
+        ) AS is_exact
     FROM _case_errors(base, candidate, last, floor, across)
 ),
 p_values AS (
     SELECT
-        * EXCLUDE (shift_degrees, shift_error, tails), greatest(tied, rank_p) AS by_chance,
-        base_value IS NOT NULL AND candidate_value IS NOT NULL AND (
-            _is_count(metric, unit) AND NOT _is_failures(metric) AND (is_even_within AND (base_n > 1 AND candidate_n > 1 OR NOT _is_counter(metric)) OR effect IS NULL)
-            OR is_assumed AND base_value = candidate_value AND NOT _is_time_or_rate(unit)
-        ) AS is_exact,
-        CASE
+        * EXCLUDE (change_p, change_low, change_high), CASE
             WHEN change IS NULL OR is_assumed OR is_thin THEN NULL
-            WHEN error > 0 THEN greatest(by_chance, tails[1])
+            WHEN error > 0 THEN greatest(by_chance, change_p)
             WHEN change = 0 THEN 1 + 0 * error
             ELSE 0 * error
-        END AS p, CASE WHEN NOT is_other_machine THEN tails[2] END AS shift_p,
-        CASE WHEN by_chance > fdr THEN least(change_low, 0) ELSE change_low END AS low,
-        CASE WHEN by_chance > fdr THEN greatest(change_high, 0) ELSE change_high END AS high,
-        CASE WHEN abs(shift) < ln(1 + case_floor) THEN shift ELSE 0 END AS shown_shift,
-        greatest(low + least(shown_shift, 0), -high - greatest(shown_shift, 0)) AS nearest,
-        abs(change) >= ln(1 + case_floor) AS is_large, is_assumed AND NOT is_thin AND NOT is_other_machine
-            AND least(base_processes, candidate_processes) >= 3 AS has_processes,
-        reach <= own_reach AND coalesce(cases_reach <= session_reach, true) AS is_as_assumed
-    FROM measurements
+        END AS p,
+        CASE WHEN by_chance > fdr THEN least(change_low, 0) ELSE change_low END AS change_low,
+        CASE WHEN by_chance > fdr THEN greatest(change_high, 0) ELSE change_high END AS change_high,
+        CASE WHEN abs(shift) < log_floor THEN shift ELSE 0 END AS shown_shift
+    FROM tests
+),
+nearest_changes AS (
+    SELECT
+        *, abs(change) >= log_floor AS is_large,
+        greatest(change_low + least(shown_shift, 0), -change_high - greatest(shown_shift, 0)) AS nearest
+    FROM p_values
 ),
 headlines AS (  -- of few columns, for a window copies all that it is given
     SELECT
@@ -88,19 +89,19 @@ q_values AS (
 )
 
 SELECT
-    own.* EXCLUDE (by_chance, is_large, has_processes, is_as_assumed, change_low, change_high, low, high, shown_shift, nearest), is_headline, low AS change_low, high AS change_high, q, tests,
+    own.* EXCLUDE (by_chance, log_floor, is_large, has_processes, is_as_assumed, shown_shift, nearest), is_headline, q, tests,
     CASE
         WHEN base_value IS NULL OR candidate_value IS NULL OR NOT is_headline THEN NULL
         WHEN better IS NULL THEN CASE WHEN is_exact AND base_value <> candidate_value AND NOT _is_effort(metric) THEN 'CHANGED' END
         WHEN is_exact AND base_value = candidate_value THEN 'SAME'
-        WHEN NOT is_exact AND low >= -ln(1 + case_floor) AND high <= ln(1 + case_floor) AND NOT is_thin THEN 'SAME'
+        WHEN NOT is_exact AND change_low >= -log_floor AND change_high <= log_floor AND NOT is_thin THEN 'SAME'
         WHEN is_exact OR is_large AND nearest > 0 AND (q <= 3 * fdr AND by_chance <= fdr OR has_processes AND is_as_assumed)
-            OR nearest > ln(1 + case_floor) THEN
+            OR nearest > log_floor THEN
             CASE WHEN is_exact OR is_large AND q <= fdr
-                OR has_processes AND abs(change) - sure_reach > ln(1 + case_floor)
+                OR has_processes AND abs(change) - sure_reach > log_floor
                 THEN '' ELSE 'LIKELY ' END
             || _change_verdict((coalesce(change, candidate_value - base_value) < 0) = (better = 'lower'), unit)
         ELSE 'UNSURE'
     END AS verdict
-FROM p_values AS own
+FROM nearest_changes AS own
 JOIN q_values ON own.pair = q_values.pair AND own.series_id = q_values.series_id

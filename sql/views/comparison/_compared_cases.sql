@@ -29,6 +29,8 @@ side_values AS (
         judged.* EXCLUDE (pair, series_id, case_id, base_value, candidate_value, verdict), verdict AS number_verdict,
         CASE WHEN NOT coalesce(base_void, false) THEN base_value END AS base_value,
         CASE WHEN NOT coalesce(candidate_void, false) THEN candidate_value END AS candidate_value,
+        CASE WHEN abs(shift) >= ln(1 + case_floor) OR shift <> 0 AND is_other_machine THEN coalesce(shift_reach, 0) ELSE 0 END
+            AS shared_reach,
         ended.* EXCLUDE (pair, case_id)
     FROM _case_verdicts(base, candidate, last, floor, fdr, across) AS judged
     FULL JOIN _comparison_endings(base, candidate, last) AS ended
@@ -52,7 +54,7 @@ measured_sides AS (
         CASE WHEN is_exact THEN 0 ELSE effect - shift - change_low + shared_reach END AS below,
         CASE WHEN is_exact THEN 0 ELSE change_high - effect + shift + shared_reach END AS above,
         _finite(exp(reach + 0.8416212335729143::DOUBLE * error) - 1) AS detectable
-    FROM (SELECT *, CASE WHEN abs(shift) >= ln(1 + case_floor) OR shift <> 0 AND is_other_machine THEN coalesce(shift_reach, 0) ELSE 0 END AS shared_reach FROM side_values)
+    FROM side_values
 ),
 latencies AS (
     SELECT pair, case_id, max(log_ratio) AS own_log_ratio
@@ -62,8 +64,7 @@ latencies AS (
 ),
 numbers AS (
     SELECT
-        numbers.* EXCLUDE (number_verdict, below, above, shared_reach),
-        own_log_ratio,
+        * EXCLUDE (number_verdict, below, above, shared_reach),
         log_ratio - CASE WHEN better = 'lower' THEN above ELSE below END AS log_low,
         log_ratio + CASE WHEN better = 'lower' THEN below ELSE above END AS log_high,
         CASE
@@ -74,16 +75,12 @@ numbers AS (
             WHEN has_candidate OR base_void THEN CASE WHEN base_status IS NULL THEN 'ADDED' ELSE 'FIXED' END
             WHEN base_failed > 0 THEN 'REMOVED'
             ELSE 'ADDED'
-        END AS verdict,
-        pairs.* EXCLUDE (pair), axes.* EXCLUDE (case_id, panel)
-    FROM measured_sides AS numbers
-    JOIN pairs ON numbers.pair = pairs.pair
-    LEFT JOIN latencies ON numbers.pair = latencies.pair AND numbers.case_id = latencies.case_id
-    LEFT JOIN case_axes AS axes ON numbers.case_id = axes.case_id
+        END AS verdict
+    FROM measured_sides
 )
 
 SELECT
-    pair, config, host, case_id, work_hash, {axes}, metric,
+    numbers.pair, config, host, numbers.case_id, work_hash, {axes}, metric,
     phase, unit, better, base_value, candidate_value, base_runs, candidate_runs, base_n, candidate_n,
     candidate_value - base_value AS difference, exp(log_ratio) AS ratio, _finite(exp(log_low)) AS low, _finite(exp(log_high)) AS high,
     CASE WHEN shift <> 0 THEN _finite(exp(_gain(shift, better))) END AS shift,
@@ -152,3 +149,6 @@ SELECT
     coalesce(is_headline, true) AS is_headline, first_place, streak, since_place, good_place, numbers.shift AS log_shift, own_reach, base_total, cases,
     shift_reach, shift_p, shift_runs
 FROM numbers
+JOIN pairs ON numbers.pair = pairs.pair
+LEFT JOIN latencies ON numbers.pair = latencies.pair AND numbers.case_id = latencies.case_id
+LEFT JOIN case_axes AS axes ON numbers.case_id = axes.case_id

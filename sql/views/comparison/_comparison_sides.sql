@@ -14,6 +14,8 @@
 -- config            VARCHAR    Config it belongs to.
 -- host              VARCHAR    Machine it ran on.
 -- machine           VARCHAR    Class of that; NULL unknown.
+-- machine_name      VARCHAR    Readable name of the class.
+-- is_known          BOOLEAN    Whether its processor is known, or the user named it; NULL where nothing is known of it.
 -- machine_id        VARCHAR    What the class is told by (see _machine_facts); NULL where nothing is known of it.
 -- place             BIGINT     Its place in time, from 1.
 -- round_place       BIGINT     Place in time of the first run of its round.
@@ -31,7 +33,7 @@
 WITH
 run_places AS (
     SELECT
-        time.*, class_id AS machine, coalesce(class_id, time.machine_id, '') AS machine_key, is_known, round_id,
+        time.*, class_id AS machine, class.machine AS machine_name, coalesce(class_id, time.machine_id, '') AS machine_key, is_known, round_id,
         row_number() OVER (ORDER BY time.began_at NULLS FIRST, time.run_id) AS place
     FROM _run_times AS time
     JOIN _rounds AS round ON time.run_id = round.run_id
@@ -77,22 +79,29 @@ sides AS (
     FROM round_places
     WHERE list_contains(base::VARCHAR[], run_id)
 ),
-strange_pairs AS (
+pair_hosts AS (
     SELECT
         pair, count(*) = count(machine) AND count(*) FILTER (side = 'base') > 0 AND NOT list_has_any(
             coalesce(list(machine) FILTER (side = 'base'), []), coalesce(list(machine) FILTER (side = 'candidate'), [])
         ) AS is_other_class,
-        CASE
-            WHEN is_other_class OR pair > 0 OR count(*) = count(*) FILTER (is_known) OR count(*) > count(host) THEN is_other_class
-            WHEN list_has_any(list(host) FILTER (side = 'base'), list(host) FILTER (side = 'candidate')) THEN false
-            WHEN least(count(DISTINCT host) FILTER (side = 'base'), count(DISTINCT host) FILTER (side = 'candidate')) >= 3 THEN false
-        END AS is_other_machine
+        count(*) = count(*) FILTER (is_known) OR count(*) > count(host) AS is_told,
+        list(DISTINCT host) FILTER (side = 'base' AND host IS NOT NULL) AS base_hosts,
+        list(DISTINCT host) FILTER (side = 'candidate' AND host IS NOT NULL) AS candidate_hosts
     FROM sides
     GROUP BY pair
+),
+strange_pairs AS (
+    SELECT
+        pair, CASE
+            WHEN is_other_class OR pair > 0 OR is_told THEN is_other_class
+            WHEN list_has_any(base_hosts, candidate_hosts) THEN false
+            WHEN least(coalesce(len(base_hosts), 0), coalesce(len(candidate_hosts), 0)) >= 3 THEN false
+        END AS is_other_machine
+    FROM pair_hosts
 )
 
 SELECT
-    sides.pair, side, run_id, config, host, machine, machine_id, place, round_place, began_at, git_commit,
+    sides.pair, side, run_id, config, host, machine, machine_name, is_known, machine_id, place, round_place, began_at, git_commit,
     min(side) OVER run_place <> max(side) OVER run_place AS is_shared, coalesce(is_anywhere, false) AS is_anywhere, is_other_machine,
     coalesce(is_new, false) AS is_new_machine, here_before,
     coalesce(

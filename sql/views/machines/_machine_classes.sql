@@ -16,14 +16,15 @@ descriptions AS (
     WHERE facts_id IS NOT NULL
     GROUP BY facts_id
 ),
-counted AS (
+listed AS (
     SELECT
-        *, CASE WHEN logical_cores IS NULL THEN 0 ELSE 1 END + CASE WHEN physical_cores IS NULL THEN 0 ELSE 1 END
-            + CASE WHEN l1_bytes IS NULL THEN 0 ELSE 1 END + CASE WHEN l2_bytes IS NULL THEN 0 ELSE 1 END
-            + CASE WHEN l3_bytes IS NULL THEN 0 ELSE 1 END + CASE WHEN memory_mhz IS NULL THEN 0 ELSE 1 END
-            + CASE WHEN gpu_power IS NULL THEN 0 ELSE 1 END + CASE WHEN driver IS NULL THEN 0 ELSE 1 END AS known
+        facts_id, cpu, gpus, cpu_limit, memory_limit, [
+            logical_cores::VARCHAR, physical_cores::VARCHAR, l1_bytes::VARCHAR, l2_bytes::VARCHAR, l3_bytes::VARCHAR, memory_mhz::VARCHAR,
+            gpu_power, driver
+        ] AS details
     FROM descriptions
 ),
+counted AS (SELECT *, len(list_filter(details, lambda detail: detail IS NOT NULL)) AS known FROM listed),
 fuller AS (
     SELECT
         less.facts_id, more.facts_id AS fuller_id,
@@ -32,14 +33,8 @@ fuller AS (
     JOIN counted AS more
         ON less.known < more.known AND less.cpu = more.cpu AND less.gpus IS NOT DISTINCT FROM more.gpus
         AND less.cpu_limit IS NOT DISTINCT FROM more.cpu_limit AND less.memory_limit IS NOT DISTINCT FROM more.memory_limit
-        AND coalesce(less.logical_cores = more.logical_cores, less.logical_cores IS NULL)
-        AND coalesce(less.physical_cores = more.physical_cores, less.physical_cores IS NULL)
-        AND coalesce(less.l1_bytes = more.l1_bytes, less.l1_bytes IS NULL)
-        AND coalesce(less.l2_bytes = more.l2_bytes, less.l2_bytes IS NULL)
-        AND coalesce(less.l3_bytes = more.l3_bytes, less.l3_bytes IS NULL)
-        AND coalesce(less.memory_mhz = more.memory_mhz, less.memory_mhz IS NULL)
-        AND coalesce(less.gpu_power = more.gpu_power, less.gpu_power IS NULL)
-        AND coalesce(less.driver = more.driver, less.driver IS NULL)
+        AND len(list_filter(range(1, len(less.details) + 1), lambda i: coalesce(less.details[i] = more.details[i], less.details[i] IS NULL)))
+            = len(less.details)
 ),
 fullest AS (
     SELECT facts_id, min(fuller_id) AS fuller_id

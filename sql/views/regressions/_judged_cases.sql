@@ -43,11 +43,11 @@ compared_runs AS (  -- one row, since joins with few runs copy all verdicts
 ),
 machines_of_pairs AS (
     SELECT
-        pair, min(facts.machine) AS machine,
-        min(facts.machine || CASE WHEN cpu IS NULL AND clock_mhz IS NOT NULL THEN printf(', %d MHz', clock_mhz) ELSE '' END) AS with_clock, bool_or(NOT is_known) AS is_nameless, bool_or(is_new_machine) AS is_new_machine,
-        min(here_before) AS here_before
+        pair, min(machine_name) AS machine,
+        min(machine_name || CASE WHEN cpu IS NULL AND clock_mhz IS NOT NULL THEN printf(', %d MHz', clock_mhz) ELSE '' END) AS with_clock,
+        bool_or(is_known IS DISTINCT FROM true) AS is_nameless, bool_or(is_new_machine) AS is_new_machine, min(here_before) AS here_before
     FROM _comparison_sides(NULL, judged, last) AS side
-    JOIN machines AS facts ON side.run_id = facts.run_id
+    JOIN _machine_facts AS facts ON side.run_id = facts.run_id
     WHERE side = 'candidate'
     GROUP BY pair
 ),

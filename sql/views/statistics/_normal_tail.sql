@@ -6,10 +6,11 @@ list_transform(
     list_transform(
         [z], lambda x: {'x': x, 'sign': CASE WHEN x < 0 THEN -1 ELSE 1 END, 'u': 1 / (1 + abs(x) / sqrt(8::DOUBLE))}
     ),
-    lambda it: (1 - it.sign) / 2 + it.sign * 0.5::DOUBLE * it.u * exp(
-        -it.x * it.x / 2 - 1.26551223::DOUBLE + it.u * (1.00002368::DOUBLE + it.u * (0.37409196::DOUBLE
-        + it.u * (0.09678418::DOUBLE + it.u * (-0.18628806::DOUBLE + it.u * (0.27886807::DOUBLE
-        + it.u * (-1.13520398::DOUBLE + it.u * (1.48851587::DOUBLE + it.u * (-0.82215223::DOUBLE
-        + it.u * 0.17087277::DOUBLE))))))))
-    )
+    lambda it: (1 - it.sign) / 2 + it.sign * 0.5::DOUBLE * it.u * exp(-it.x * it.x / 2 - 1.26551223::DOUBLE + it.u * list_reduce(
+        [
+            -0.82215223::DOUBLE, 1.48851587::DOUBLE, -1.13520398::DOUBLE, 0.27886807::DOUBLE, -0.18628806::DOUBLE,
+            0.09678418::DOUBLE, 0.37409196::DOUBLE, 1.00002368::DOUBLE
+        ],
+        lambda rest, term: term + it.u * rest, 0.17087277::DOUBLE
+    ))
 )[1]

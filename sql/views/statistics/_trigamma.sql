@@ -3,7 +3,7 @@
 -- Five steps of the recurrence, then the asymptotic series (DLMF 5.15.5 and 5.15.8).
 --
 -- arguments: x
-CASE WHEN x > 0 THEN
+CASE WHEN x > 0 THEN list_reduce(
+    [0, 1, 2, 3, 4], lambda rest, step: rest + 1 / ((x + step) * (x + step)),
     (1 + (0.5::DOUBLE + (1 / 6::DOUBLE - 1 / 30::DOUBLE / ((x + 5) * (x + 5))) / (x + 5)) / (x + 5)) / (x + 5)
-    + 1 / (x * x) + 1 / ((x + 1) * (x + 1)) + 1 / ((x + 2) * (x + 2)) + 1 / ((x + 3) * (x + 3)) + 1 / ((x + 4) * (x + 4))
-END
+) END
