@@ -3,6 +3,7 @@
 import re
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ...warehouse.errors import described
@@ -26,7 +27,7 @@ def afterwards(
         yield from _energies(program, sides)
     if job.settings.traced:
         yield from _traces(run, program, sides)
-    others = (job.settings.minify, job.settings.warm_start, job.settings.trace_lines is not None)
+    others = (job.settings.minify, job.settings.warm_start, job.settings.lines, job.settings.trace_lines is not None)
     if not any(others):
         return
     for side in sides:
@@ -36,6 +37,8 @@ def afterwards(
         yield from _minified(run, program, sides)
     if job.settings.trace_lines is not None:
         yield from _lines(job, run, sides)
+    if job.settings.lines:
+        yield from _line_times(job, sides)
     if job.settings.warm_start:
         yield from _warm_starts(job, [side for side in sides if side.backend != job.workload.baseline])
 
@@ -91,6 +94,15 @@ def _lines(job: Job, run: Run, sides: list[MeasuredBackend]) -> Iterator[tuple[M
     for side in sides:
         if side.backend == job.workload.baseline and (reason := lines.trace_lines(job, run, side.case)):
             yield side, Fact(lines.TRACE, None, text=reason)
+
+
+def _line_times(job: Job, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
+    """Shares of lines in the time of a step."""
+    from ..pytorch.line_times import line_facts
+
+    named = {side.backend: side for side in sides}
+    for backend, fact in line_facts(replace(job, workload=replace(job.workload, backends=tuple(named)))):
+        yield named[backend], fact
 
 
 def _warm_starts(job: Job, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:

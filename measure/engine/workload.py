@@ -69,7 +69,7 @@ class Settings:
     process make the first calls again, from the caches; `profile`, `memory_snapshot` and `inspect` leave files of one call,
     `minify` a script that shows why a compiled output is wrong. `energy` reads what a call takes of a GPU. Without `memory` the
     peak memory of models is not measured. `trace_lines`, the fields of a line_memory.trace.Scope, has the memory of the baseline
-    traced line by line. `launcher` is a command to put before every worker.
+    traced line by line, `lines` the time of a step sampled. `launcher` is a command to put before every worker.
     """
 
     precision: float = 0.01
@@ -81,6 +81,7 @@ class Settings:
     sample_hz: float | None = None
     warm_start: bool = False
     profile: bool = False
+    lines: bool = False
     memory_snapshot: bool = False
     inspect: bool = False
     minify: bool = False

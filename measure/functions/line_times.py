@@ -20,11 +20,11 @@ import statistics
 import sysconfig
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...warehouse.console.tables import escape
 from ..engine.sampling import loops_for
@@ -34,7 +34,6 @@ from ..pytorch.step_parts import SLOWED
 from ..system.disturbance import DisturbanceCounters, OwnClock
 from ..system.own_process import own_command
 from .apart import NoAnswer, answer, ask
-from .program import Calls
 from .stretches import Place, Stretches, place_of
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ RECENT = 9  # samples, whose median is what one costs
 UNSAMPLED_EVERY = 4  # stretches: one runs without the timer, to tell what sampling adds to the processor time of a call
 FEWEST = 5  # stretches of either kind that tell it
 METRIC = "line_time"  # the share of a line, which is its text
+OF_LINES = "line"  # text of how much sampling slows a call, beside what torch's profiler does
+Sampled = Sequence[Any]  # the answer of a process: the cost of sampling, then each line with its ns
 # part of the function whose line it is on
 _EXPRESSION = re.compile(r"(\.<locals>\.<(lambda|genexpr|listcomp|setcomp|dictcomp)>)+$")
 _BENCH = str(Path(__file__).parents[2])
@@ -74,23 +75,39 @@ class SourceLine:
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
+class TimedCalls(Protocol):
+    """A function with its arguments, or a step of a model."""
+
+    def __call__(self) -> Any:
+        """Call it once."""
+
+    def timed(self, loops: int) -> int:
+        """Nanoseconds of so many calls."""
+
+
 OTHERS = SourceLine("", "other lines", 0, "")
 
 
 def line_shares(
     workload: Workload, backend: str, timeout_s: float
 ) -> tuple[dict[SourceLine, list[float]], list[float]]:
-    """The share of each line in the time of a call, 0 to 1, in each process, most first; and how much sampling slowed each.
-
-    Lines of less than a thousandth in every process are taken together, as OTHERS.
+    """The shares of lines of a function in processes that sample it, as `shares_of` has them.
 
     Raises:
         NoAnswer: A process dies or takes longer than `timeout_s`, or the function fails.
     """
-    shares = defaultdict[SourceLine, list[float]](lambda: [0.0] * PROCESSES)
+    words = own_command(__name__)
+    return shares_of([ask(words, workload, backend, timeout_s, doing="sampling lines") for _ in range(PROCESSES)])
+
+
+def shares_of(answers: Sequence[Sampled]) -> tuple[dict[SourceLine, list[float]], list[float]]:
+    """The share of each line in the time of a call, 0 to 1, in each process, most first; and how much sampling slowed each.
+
+    Lines of less than a thousandth in every process are taken together, as OTHERS.
+    """
+    shares = defaultdict[SourceLine, list[float]](lambda: [0.0] * len(answers))
     slowdowns = []
-    for process in range(PROCESSES):
-        slowdown, *found = ask(own_command(__name__), workload, backend, timeout_s, doing="sampling lines")
+    for process, (slowdown, *found) in enumerate(answers):
         slowdowns += [slowdown] if slowdown else []
         total = sum(spent for _, spent in found)
         for line, spent in found:
@@ -117,7 +134,7 @@ def record_lines(run: "Run", runner: "Runner", plan: Sequence[Workload], timeout
             for share in values:
                 case.metric(METRIC, share, unit="ratio", phase="steady", text=line.place)
         for slowdown in slowdowns:
-            case.metric(SLOWED, slowdown, unit="ratio", phase="steady")
+            case.metric(SLOWED, slowdown, unit="ratio", phase="steady", text=OF_LINES)
 
 
 class LineSampler:
@@ -255,7 +272,7 @@ def _library_folders() -> Iterator[str]:
 
 
 def sampled(
-    call: Calls, seconds: float = SECONDS, period_s: float = PERIOD_S
+    call: TimedCalls, seconds: float = SECONDS, period_s: float = PERIOD_S
 ) -> tuple[list[tuple[SourceLine, float]], float | None]:
     """The nanoseconds that calls of a function spend at each line, together at least `seconds`, most first.
 
@@ -297,17 +314,17 @@ def _shown(file: str) -> str:
     return os.path.relpath(file, here) if file.startswith(here + os.sep) else file
 
 
+def sample_lines(call: TimedCalls) -> Iterator[float | tuple[dict[str, Any], float] | None]:
+    """The cost of sampling, then lines with the nanoseconds at each, in a process that does nothing else."""
+    call()
+    gc.collect()
+    gc.freeze()  # as where it is timed
+    lines, slowdown = sampled(call)
+    yield slowdown
+    for line, spent in lines:
+        yield asdict(line), spent
+
+
 def main() -> None:
-    """Answer, in that process, the job on stdin with what sampling slows, lines and the nanoseconds at each."""
-
-    def look(prepare: Callable[[], Calls]) -> Iterator[float | tuple[dict[str, Any], float] | None]:
-        call = prepare()
-        call()
-        gc.collect()
-        gc.freeze()  # as where it is timed
-        lines, slowdown = sampled(call)
-        yield slowdown
-        for line, spent in lines:
-            yield asdict(line), spent
-
-    answer(look)
+    """Answer, in that process, the job on stdin with the lines of the function."""
+    answer(lambda prepare: sample_lines(prepare()))

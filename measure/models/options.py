@@ -129,6 +129,8 @@ setting_options = _stack(
                  help="Make the first calls again in a second process, with the compile caches the first one left."),
     click.option("--profile", is_flag=True,
                  help="Keep a profiler trace of one call of each backend, and its operators' times: bench why compares them."),
+    click.option("--lines", is_flag=True,
+                 help="Sample at which lines a step spends its time, in five more processes: bench why compares them."),
     click.option("--memory-snapshot", is_flag=True, help="Keep a snapshot of a GPU's memory over one call of each."),
     click.option("--inspect", is_flag=True, help="Keep the operators a model runs, with inputs, and its captured graphs."),
     click.option("--memory/--no-memory", default=True, show_default=True,

@@ -47,14 +47,17 @@ def whole_of(row: Row) -> DifferencePart:
 def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:
     """The time of a call by line of source, operator or kernel; None where either side lacks a profile.
 
-    A line is the same on both sides where file, function and text are; an operator or kernel where the name is.
+    A line is the same on both sides where file, function and text are; an operator or kernel where the name is. Where both
+    were recorded, it is by line: a cause in Python is in no operator, and an operator is at the line that called it.
     """
     if row["metric"] != "latency":
         return None
     found = warehouse.dicts(_PARTS, [*(list(side.runs) for side in sides), row["case_id"]])
     if not found:
         return None
-    whole, kind = whole_of(row), found[0]["kind"]
+    kinds = {each["kind"] for each in found}
+    whole, kind = whole_of(row), "line" if "line" in kinds else found[0]["kind"]
+    found = [each for each in found if each["kind"] == kind]
     base, candidate = (
         _SideProfile(
             row[f"{side}_value"], found[0][f"{side}_slowdown"], math.fsum(each[f"{side}_calls"] or 0 for each in found)

@@ -1,6 +1,6 @@
--- One row per case × part of the time of a call: a source line, as `bench measure lines` samples it, or an operator
+-- One row per case × part of the time of a call: a source line, as `bench measure lines` and `--lines` sample it, or an operator
 -- of torch or a kernel of a GPU, as `bench measure models --profile` records them.
--- Shares of a case add up to 1. Time in a library belongs to the line of the user's code that called it.
+-- Shares of a case and kind add up to 1. Time in a library belongs to the line of the user's code that called it.
 --
 -- axes: run, case without work_hash
 -- kind      VARCHAR  line, operator or kernel.
@@ -23,7 +23,9 @@ shares AS (
     GROUP BY run_id, case_id, metric, original_value
 ),
 slowed AS (
-    SELECT run_id, case_id, median(value) AS slowdown
+    SELECT
+        run_id, case_id, median(value) FILTER (original_value IS NULL) AS slowdown,
+        median(value) FILTER (original_value = 'line') AS slowdown_of_lines  -- of a case that torch's profiler slows, too
     FROM metrics
     WHERE metric = 'profiler_slowdown' AND value BETWEEN 1e-3 AND 1e3
     GROUP BY run_id, case_id
@@ -34,7 +36,7 @@ SELECT
     coalesce(json_extract_string(place, '$.file'), '') AS file, json_extract_string(place, '$.function') AS function,
     coalesce(TRY_CAST(json_extract_string(place, '$.line') AS BIGINT), 0) AS line,
     coalesce(json_extract_string(place, '$.text'), '') AS text, TRY_CAST(json_extract_string(place, '$.calls') AS DOUBLE) AS calls,
-    share, error, n, slowdown
+    share, error, n, CASE metric WHEN 'line_time' THEN coalesce(slowdown_of_lines, slowdown) ELSE slowdown END AS slowdown
 FROM shares
 JOIN case_axes ON shares.case_id = case_axes.case_id
 LEFT JOIN slowed ON shares.run_id = slowed.run_id AND shares.case_id = slowed.case_id

@@ -57,6 +57,27 @@ def total(found: Decomposition) -> float:
     return math.fsum(part.difference for part in (*found.parts, found.unattributed))
 
 
+def test_lines_of_a_model_stand_before_its_operators(warehouse: Builder) -> None:
+    """A cause in Python is in no operator; each has its own cost of the profile."""
+    for side, each_ns, lines in (("base", 1_000_000, BASE), ("candidate", 2_000_000, CANDIDATE)):
+        rows = profiled(side, each_ns, lines)
+        operators = [
+            metric(rows[1], "operator_part", share, original_value=json.dumps({"function": name, "calls": 1}))
+            for name, share in (("aten::mm", 0.9), ("", 0.1)) for _ in range(3)
+        ]  # fmt: skip
+        costs = [
+            metric(rows[1], "profiler_slowdown", 3.0),
+            metric(rows[1], "profiler_slowdown", 1.1, original_value="line"),
+        ]
+        warehouse.add(*rows, *operators, *costs)
+    found = why(warehouse, SIDES)
+
+    assert found.parts[0].name == "score: b = sorted(x)" and total(found) == found.whole.difference
+    assert "sampling changed the time of a call there by +10.0 % and +10.0 %" in found.notes[0]
+    slowdowns = "SELECT DISTINCT kind, slowdown FROM time_parts ORDER BY kind"
+    assert warehouse.rows(slowdowns) == [("line", 1.1), ("operator", 3.0)]
+
+
 @given(st.lists(st.tuples(FINITE, FINITE)), FINITE, FINITE)
 def test_parts_and_what_is_left_are_the_difference(
     values: list[tuple[float, float]], base: float, candidate: float
