@@ -40,6 +40,12 @@ def derived_below(name: str) -> frozenset[str]:
     return frozenset({name} & sql.tables().keys()).union(*below)
 
 
+def derived_in(query: str) -> frozenset[str]:
+    """The derived tables that a query reads, and those that these are computed from."""
+    words = set(re.findall(r"\w+", query)) & _names()
+    return frozenset[str]().union(*map(derived_below, words))
+
+
 @functools.cache
 def _names() -> frozenset[str]:
     return frozenset(sql.tables() | sql.views())
@@ -87,8 +93,7 @@ class Tables:
 
     def derive(self, query: str) -> bool:
         """Insert what was added, and compute what a query reads; True if something was done."""
-        words = set(re.findall(r"\w+", query)) & _names()
-        needed = self._derived.union(*map(derived_below, words))
+        needed = self._derived | derived_in(query)
         missing = needed if self._added else needed - self._derived
         if not (self._added or (self._inserted and missing)):
             return False

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.warehouse.database import Warehouse
 from hypothesis import HealthCheck, settings
 
-from .builders import Builder, Tables
+from .builders import Builder, Tables, derived_in
 from .exhaustive import share_of
 from .processor_time import pytest_runtest_setup, pytest_runtest_teardown, pytest_terminal_summary  # noqa: F401 - hooks
 from .warm import Warm, server
@@ -104,6 +105,29 @@ def measurements_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
 def warehouse() -> Builder:
     """An empty warehouse."""
     return Builder()
+
+
+@pytest.fixture
+def derived() -> None:
+    """Loads compute the derived tables all the same, in a module with `nothing_derived`."""
+
+
+@pytest.fixture
+def nothing_derived(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads compute no table from the events, which is half of their time; a question that reads one fails.
+
+    Exhaustive tests load as users do.
+    """
+    if "derived" in request.fixturenames or request.node.get_closest_marker("exhaustive"):
+        return
+    monkeypatch.setattr("bench.warehouse.load.compute_derived", lambda connection, run_ids: None)
+    rows = Warehouse.rows
+
+    def of_events(warehouse: Warehouse, query: str, parameters: object = ()) -> list[tuple[Any, ...]]:
+        assert not derived_in(query), f"{query} reads {', '.join(derived_in(query))}, of which this test has nothing"
+        return rows(warehouse, query, parameters)
+
+    monkeypatch.setattr(Warehouse, "rows", of_events)
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,8 @@ from .formats.reading import lay, read_file
 from .formats.samples import SAMPLES
 from .records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 
 def profile(path: Path, count: int, end: str = "\n") -> Path:
     """A profile of so many steps, the same whatever follows them."""

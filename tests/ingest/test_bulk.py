@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from ..exhaustive import at_most
 from .formats.reading import lay, read_file
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 NUMBERS = st.one_of(
     st.floats(0, 1e-3, allow_subnormal=False), st.floats(0, 1e6), st.integers(0, 10**6), st.just(1e300), st.just(-1.0),
     st.just(float("nan")), st.just(10**400), st.sampled_from([None, "0.5", True]),

@@ -17,6 +17,8 @@ from click.testing import CliRunner, Result
 from .passes import fpm, segment, traced
 from .records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 
 def run(*arguments: object, store: Path) -> Result:
     """The command, its output streams apart; errors come through."""
@@ -32,6 +34,7 @@ def profiles(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("derived")
 def test_the_summary_is_the_accounting(profiles: Path) -> None:
     """One row a config and format, a total, and on stderr where the rejects are."""
     result = run(f"A:{profiles / 'a'}", f"B:{profiles / 'b'}", store=profiles / "store")
@@ -66,6 +69,7 @@ def test_without_a_path_nothing_is_an_answer(profiles: Path) -> None:
     assert "nothing new" in result.stderr
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_load_of_which_all_is_rejected_fails(tmp_path: Path) -> None:
     """With an exit code of its own and the most frequent reason; the rejects are kept. A record that is there is enough."""
     file, store = tmp_path / "r.csv", tmp_path / "store"
@@ -108,6 +112,7 @@ def test_values_that_no_cell_counts_are_noted(tmp_path: Path) -> None:
         assert ("1e150 or more are in `metrics`, but in no statistic" in said) == (value == "-1e150"), value
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_loaded_trace_is_verified_with_its_heartbeats(tmp_path: Path) -> None:
     """They are loaded lines without an event of their own. No rebuild is advised for what a file of a newer bench holds."""
     run(segment(tmp_path, [traced(fpm(1, decode=1)), traced(fpm(2)), traced(fpm(3))]), store=tmp_path / "store")

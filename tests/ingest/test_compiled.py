@@ -31,6 +31,8 @@ from ..exhaustive import in_parts
 from .formats import fuzz
 from .formats.reading import Read, read_file
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 MAPPINGS = [
     ["name=m,value=v,unit=ms"],
     ["name=m,value=v,unit=u"],

@@ -14,6 +14,8 @@ from bench.warehouse.upkeep.verify import verify
 from ..exhaustive import sampled
 from .conftest import Load, Rows
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 HEADER = "dev,name,batch_size,speedup,abs_latency,compilation_latency,compression_ratio\n"
 NAME = "inductor_no_cudagraphs_timm_models_amp_training_cuda_performance.csv"
 
@@ -65,6 +67,7 @@ def test_megabytes_are_two_to_the_twentieth(load: Load, rows: Rows, tmp_path: Pa
     ]
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_cell_without_a_result_has_failed(load: Load, rows: Rows, store: Store, tmp_path: Path) -> None:
     """With the reason; a later row of the same cell that has a result makes it ok, and all lines are accounted for."""
     text = "model,batch_size,sequence_length,result\nm,1,1,N/A\nm,1,2,None\nm,1,2,3\nm,1,3,N/A\nm,1,3,n/a\n"
@@ -79,6 +82,7 @@ def test_a_cell_without_a_result_has_failed(load: Load, rows: Rows, store: Store
     assert verify(store).problems == {}
 
 
+@pytest.mark.usefixtures("derived")
 def test_equal_rows_of_a_cell_are_its_samples(load: Load, rows: Rows, tmp_path: Path) -> None:
     """None of them is taken for the result in silence."""
     text = "model,batch_size,sequence_length,result\nm,1,1,2\nm,1,1,4\nm,1,2,3\n"
@@ -90,6 +94,7 @@ def test_equal_rows_of_a_cell_are_its_samples(load: Load, rows: Rows, tmp_path: 
     ]
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_model_that_was_measured_is_ok(load: Load, rows: Rows, tmp_path: Path) -> None:
     """It passes, as what any other tool measured does; once, whatever files it stands in."""
     for name in ("time", "memory"):

@@ -17,6 +17,8 @@ from .formats.reading import lay
 from .formats.samples import SAMPLES
 from .records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 
 def write(folder: Path, number: int, name: str = "p_0") -> None:
     """A profile of one step in a folder."""

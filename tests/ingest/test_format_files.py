@@ -19,6 +19,8 @@ from ..test_docs import ROOT
 from .conftest import Load, Rows
 from .formats.reading import lay, read_file
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 TABLE = """
 recognise.columns = ["kernel", "gpu", "us"]
 doc = "kernels of our nightly"
@@ -53,6 +55,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -21,6 +21,8 @@ from bench.warehouse.store import Store
 from .conftest import Load, Rows
 from .records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 
 def counts(report: IngestReport) -> list[tuple[str, int, int, int]]:
     """Of every file, by name: name, loaded, rejected, known."""
@@ -155,6 +157,7 @@ def test_one_run_per_path_however_many_batches(
     assert rows("SELECT count(DISTINCT run_id), count(*) FROM sources") == [(1, 2)]
 
 
+@pytest.mark.usefixtures("derived")
 def test_what_is_named_last_is_the_newest(
     load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,8 @@ from .formats import fuzz
 from .formats.reading import lay, read_file
 from .formats.samples import SAMPLES
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 TEXTS = st.text(st.sampled_from('ab"\\[]{},: \n\u00e9\u4e2d\U0001f980') | st.characters(codec="utf-8"), max_size=12)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXTS | st.just('"rows": ['),

@@ -17,6 +17,8 @@ from click.testing import CliRunner
 from ..builders import stored
 from .conftest import Load, Rows
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 STEP = {
     "iter": 3, "ts_ms": 1760000000250.0, "n_prefill_tokens": 500, "n_decode_tokens": 12, "batch_size": 13, "forward_us": 20500,
     "queue_len": 2, "kv_usage": 0.5, "policy": "fcfs",
@@ -108,6 +110,7 @@ def test_a_file_that_cannot_be_of_steps_says_why(load: Load, tmp_path: Path) -> 
         load(path, sources=by("model_run_ms=a"))
 
 
+@pytest.mark.usefixtures("derived")
 def test_the_line_proposed_for_a_log_of_steps_loads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its fields are told by their names; a log of training steps, which has tokens and times, too, is a table of values."""
     monkeypatch.chdir(tmp_path)

@@ -36,9 +36,12 @@ from .conftest import Rows
 from .formats import fuzz
 from .formats.reading import Read, lay, read_file
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 RESULTS = "model,batch_size,result\nresnet,8,12.5\nresnet,8,12.75\nbert,4,3\n"
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_mapping_does_not_import_the_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They take as long as reading a small table does."""
     monkeypatch.setattr("bench.ingest.load_notes.formats", lambda: pytest.fail("all formats were asked for"))
@@ -436,6 +439,7 @@ def test_known_by_content_and_mapping(load: Any, rows: Rows, tmp_path: Path) -> 
     assert rows("SELECT count(DISTINCT run_id), count(DISTINCT case_id) FROM cells") == [(2, 2)]
 
 
+@pytest.mark.usefixtures("derived")
 def test_rows_of_a_history_are_runs(load: Any, rows: Rows, tmp_path: Path) -> None:
     """By commit, which begin with their first row; of a table that grew only new runs load, and broken rows are counted."""
     said = "name=m,value=v,unit=s,commit=sha,time=at"
@@ -454,6 +458,7 @@ def test_rows_of_a_history_are_runs(load: Any, rows: Rows, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_run_of_a_clock_that_was_never_set_is_of_1970(load: Any, rows: Rows, tmp_path: Path) -> None:
     """The first moment of 1970 is a time like others: the run was dated to its import, as the newest."""
     lay(tmp_path, {"x/t.csv": "run,at,m,v\na,1970-01-01T00:00:00Z,x,1\na,1970-01-01T00:00:05Z,x,2\n"})
@@ -551,6 +556,7 @@ def test_a_folder_of_which_some_files_fit(load: Any, tmp_path: Path) -> None:
         ingest(load, tmp_path / "x", "name=mod,value=result")
 
 
+@pytest.mark.usefixtures("derived")
 def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
     """The accounting on stdout; the mapping and what became of other columns on stderr."""
     (tmp_path / "r.csv").write_text("model,result,seed\nresnet,12.5,1\nbert,x,1\n")
@@ -566,6 +572,7 @@ def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("derived")
 def test_options_name_columns_as_a_mapping_does(tmp_path: Path) -> None:
     """--axes, --metrics and --ignore; a column with the name of an axis is that axis, a comma belongs to its name."""
     (tmp_path / "r.csv").write_text('kernel,batch_size,"tile, inner",time,seed\nmatmul,8,4,2.5,17\n')
@@ -765,6 +772,7 @@ def test_the_same_mapping_gives_the_same_columns_for_every_file(tmp_path: Path) 
     assert [{t.metric for t in each.of(Timing)} for each in found] == [{"mean_ttft_ms"}, {"mean_ttft_ms"}]
 
 
+@pytest.mark.usefixtures("derived")
 def test_rows_that_an_earlier_run_holds_are_told(tmp_path: Path) -> None:
     """A table to which rows were added is a new run, with the command that leaves the earlier one out."""
     table, words = tmp_path / "t.csv", ["--map", "name=model,value=ms,unit:=ms"]

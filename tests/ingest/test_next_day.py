@@ -17,6 +17,8 @@ from ..exhaustive import in_parts
 from .formats.reading import lay
 from .formats.samples import SAMPLES
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 Change = Callable[[bytes], bytes | None]
 DATA_JS = b"window.BENCHMARK_DATA = "
 

@@ -29,6 +29,8 @@ from .conftest import Load, Rows
 from .formats.reading import read_file, recognised
 from .records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 RESULTS = json.dumps({"results": [{"command": "a", "times": [0.5, 0.25], "mean": 0.375}]}).encode()
 
 
@@ -54,6 +56,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 STREAMS = [name for name in PACKED if name != "x.zip"]
 
 
+@pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize("name", first_of(2, PACKED))
 def test_a_packed_file_is_what_it_holds(tmp_path: Path, load: Load, rows: Rows, name: str) -> None:
     """Recognised and read by what is inside."""
@@ -64,6 +67,7 @@ def test_a_packed_file_is_what_it_holds(tmp_path: Path, load: Load, rows: Rows, 
     assert rows("SELECT name, n, mean FROM cells WHERE metric = 'latency'") == [("a", 2, 3.75e8)]
 
 
+@pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize("name", first_of(2, PACKED))
 def test_a_table_may_be_packed(tmp_path: Path, load: Load, rows: Rows, name: str) -> None:
     """A mapping reads it as if it were not."""

@@ -23,6 +23,8 @@ from .conftest import Rows
 from .formats import fuzz
 from .formats.reading import Read, lay, read_file
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 TOOK = r"(?P<name>\w+) took (?P<value>[\d.]+) ?(?P<unit>ms|s)"
 LOG = "starting\nforward took 2.5 ms\nbackward took 1s\nok\nforward took 2.75 ms\n"
 
@@ -187,6 +189,7 @@ def test_another_pattern_is_another_reading(load: Callable[..., IngestReport], t
     assert any("is in the store already" in note for note in report.notes)
 
 
+@pytest.mark.usefixtures("derived")
 def test_lines_may_say_their_run(load: Callable[..., IngestReport], rows: Rows, tmp_path: Path) -> None:
     """As rows of tables may."""
     lay(tmp_path, {"x/x.log": "abc a 1\ndef a 2\nabc b 3\n"})
@@ -208,6 +211,7 @@ def test_a_log_without_a_match_is_an_error(load: Callable[..., IngestReport], tm
         ingest(load, tmp_path / "y", TOOK, "value=vaule")
 
 
+@pytest.mark.usefixtures("derived")
 def test_the_command(tmp_path: Path) -> None:
     """As the help shows it."""
     (tmp_path / "train.log").write_text(LOG)

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from ..builders import stored
 from ..exhaustive import at_most
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 RESULTS = """model,variant,batch,latency_ms,tok_s,trial,started
 resnet,base,8,12.5,640,1,2026-05-01 10:00:00
 bert,fast,8,10.5,760,2,2026-05-01 10:00:20
@@ -109,6 +111,7 @@ def test_whatever_is_proposed_can_be_pasted(tmp_path: Path, data: st.DataObject)
         assert result.exit_code == 0, (proposed, result.output, result.exception)
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_pasted_line_loads_what_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With units and axes."""
     monkeypatch.chdir(tmp_path)

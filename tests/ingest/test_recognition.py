@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 from ..exhaustive import first_of
 from .formats.reading import lay, read, recognised
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 Load = Callable[..., IngestReport]
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -188,6 +190,7 @@ def test_what_is_no_commit_is_none() -> None:
     assert read("google-benchmark", {"context": context, "benchmarks": []}).runs[0].git_commit is None
 
 
+@pytest.mark.usefixtures("derived")
 def test_facts_that_files_lack_are_said_with_set(tmp_path: Path, rows: Rows) -> None:
     """A fact of the file itself stays, and a sentence says so."""
     lay(tmp_path, {"a/a.json": {"results": [{"command": "x", "mean": 1.0, "times": [1.0]}]},
@@ -234,6 +237,7 @@ def test_verbose_says_of_each_file_what_it_is_and_why(tmp_path: Path) -> None:
     assert "c.txt: go-test, because it begins as output of go test -bench does\n" in said
 
 
+@pytest.mark.usefixtures("derived")
 def test_numbers_without_unit_and_direction_are_told_once(tmp_path: Path) -> None:
     """For all files together."""
     for name in ("a", "b"):
@@ -246,6 +250,7 @@ def test_numbers_without_unit_and_direction_are_told_once(tmp_path: Path) -> Non
     ] == ["note: 1 metric has no unit and no direction, and is never judged: hits"]
 
 
+@pytest.mark.usefixtures("derived")
 def test_prompts_of_other_lengths_are_other_cases(load: Load, rows: Rows, tmp_path: Path) -> None:
     """vLLM writes totals only: 128, 1,024 and 8,192 tokens a request, in two files each."""
     for length in (128, 1024, 8192):
@@ -269,6 +274,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize("field", first_of(3, SETTINGS))
 def test_files_of_another_setup_are_other_cases(field: str, load: Load, rows: Rows, tmp_path: Path) -> None:
     """Each file has the case it has alone, whatever it is loaded with; repeats stay repeats."""
@@ -365,6 +371,7 @@ def test_each_request_has_its_time_per_output_token() -> None:
     assert got.samples("tpot") == [(375_000_000, 1)]
 
 
+@pytest.mark.usefixtures("derived")
 def test_trials_of_aiperf_are_runs_of_one_case(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Each in its folder; the settings of a sweep are cases; what sums up the trials is left out."""
 

@@ -22,6 +22,8 @@ from ..exhaustive import at_most, first_of
 from .formats.reading import cursor, read_file
 from .records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 WRITER_2 = {
     "batch_id": 1, "timestamp": 1760000000.25, "total_scheduled_tokens": 515, "schedule_duration_ms": 0.5,
     "model_run_duration_ms": 20.5, "total_step_duration_ms": 22.0, "num_waiting_reqs": 1, "num_running_reqs": 4,

@@ -27,6 +27,8 @@ from bench.warehouse.events import CaseRecord, Reject, Timing
 from ..exhaustive import in_parts
 from .formats.reading import Read, read_file
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 MAP = "name=model,value=ms,unit=ms"
 CELLS: list[list[Any]] = [["model", "batch_size", "ms"], ["resnet", 8, 12.5], ["resnet", 8, 12.75], ["bert", 4, 3]]
 Cells = Sequence[Sequence[Any]]

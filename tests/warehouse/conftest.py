@@ -1,11 +1,10 @@
-"""A bucket on loopback, and machines that share a store in it; loads that take events and no more."""
+"""A bucket on loopback, and machines that share a store in it."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from bench.warehouse import load
 from bench.warehouse.log import EventLog
 from bench.warehouse.remote import mirror, object_store
 from bench.warehouse.remote.mirror import pull, push
@@ -15,12 +14,6 @@ from ..builders import stored
 from ..object_server import ObjectServer
 
 SECRET = "planted/Secret+Key"
-
-
-@pytest.fixture
-def nothing_derived(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loads compute no table from the events: half of their time, and nothing to a test of where events are."""
-    monkeypatch.setattr(load, "compute_derived", lambda connection, run_ids: None)
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,8 @@ from bench.warehouse.upkeep import healing
 from ..exhaustive import first_of
 from ..ingest.records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 # What is loaded before all libraries, and refuses locks of files in one folder: DuckDB takes locks of its own.
 SHIM = """
 #define _GNU_SOURCE

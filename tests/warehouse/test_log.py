@@ -31,6 +31,8 @@ from bench.warehouse.upkeep.compaction import merge
 from ..builders import run, source, stored
 from ..exhaustive import first_of, sampled
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:

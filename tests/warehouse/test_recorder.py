@@ -33,6 +33,8 @@ from ..builders import stored
 from ..exhaustive import first_of, sampled
 from .strategies import any_events, as_dict, plain
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
@@ -141,6 +143,7 @@ def test_a_run_that_raises_says_why(store: Store) -> None:
     ]
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_case_whose_blocks_all_raised_has_failed(store: Store) -> None:
     """Also where the script caught what they raised; one block that ended well is enough, and an outcome given says more."""
     with bench.run("raises", store=store) as run:

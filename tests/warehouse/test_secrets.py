@@ -16,6 +16,8 @@ from bench.warehouse.secrets import KEEP, masked, masked_command, masked_paramet
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),

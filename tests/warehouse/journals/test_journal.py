@@ -29,6 +29,8 @@ from hypothesis import strategies as st
 from ...exhaustive import at_most, first_of, in_parts, sampled
 from ..strategies import any_events, as_dict, events_of, plain, rows_of
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 RUN = "0198a000-0000-7000-8000-000000000001"
 HEADER = {"run_id": RUN, "writer": "w"}
 OLD = Path(__file__).parents[2] / "data" / "journals"

@@ -11,6 +11,8 @@ import pytest
 
 from ...builders import stored
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 ROOT = Path(__file__).parents[3]
 SPAWNS = """
 import multiprocessing, sys
@@ -50,6 +52,7 @@ def python(*words: str, **variables: str) -> int:
     return subprocess.run([sys.executable, *words], env=environment).returncode
 
 
+@pytest.mark.usefixtures("derived")
 def test_spawned_children_leave_no_runs_of_their_own(tmp_path: Path) -> None:
     """They import the script, and what they record is of the run that their parent began."""
     (tmp_path / "script.py").write_text(SPAWNS)
@@ -66,6 +69,7 @@ def started(tmp_path: Path, code: int = 0) -> int:
     return python("-c", LAUNCHER, "2", *words, WORLD_SIZE="2", LOCAL_WORLD_SIZE="2")
 
 
+@pytest.mark.usefixtures("derived")
 def test_ranks_are_one_run_with_the_rank_as_an_axis(tmp_path: Path) -> None:
     """Another start of the program is another run."""
     assert started(tmp_path) == 0

@@ -29,6 +29,8 @@ from click.testing import CliRunner
 from ...exhaustive import first_of
 from ...ingest.records import lines, step
 
+pytestmark = pytest.mark.usefixtures("nothing_derived")
+
 ROWS = 2000
 
 
@@ -57,6 +59,7 @@ def flip(path: Path, at: int, bit: int = 3) -> bytes:
     return data
 
 
+@pytest.mark.usefixtures("derived")
 def test_a_damaged_page_loses_its_row_group(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     """Five hundred of 2,000 events are lost; each command says so; a copy of the file put back brings them all."""
     path = timings(store)
@@ -122,6 +125,7 @@ def test_a_loaded_file_that_is_gone_is_told_by_every_command(store: Store, capfd
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize("loaded_before", [True, False])
 def test_verify_tells_a_damaged_file_once(store: Store, loaded_before: bool) -> None:
     """As its answer, with exit code 1; the note of other commands would say it again."""
@@ -136,6 +140,7 @@ def test_verify_tells_a_damaged_file_once(store: Store, loaded_before: bool) -> 
         assert [path.name in line for line in done.output.splitlines()].count(True) == 1, done.output
 
 
+@pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize(
     ("loaded_before", "words"),
     first_of(3, [
@@ -159,6 +164,7 @@ def test_what_keeps_a_store_tells_a_damaged_file_each_time(
         assert (done.exit_code, told.count(path.name)) == (1, 1), told
 
 
+@pytest.mark.usefixtures("derived")
 def test_the_exit_code_of_ingest_is_about_what_it_was_given(store: Store, tmp_path: Path) -> None:
     """A damaged file of the store is a note there, once, with a new file and without any; `verify` fails on it."""
     Warehouse.open(store).close()
