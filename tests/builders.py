@@ -20,7 +20,7 @@ from bench.warehouse.recorder import case_ids
 from bench.warehouse.schema import arrow_schema
 from bench.warehouse.snapshot import empty
 from bench.warehouse.store import Store
-from bench.warehouse.views import NEEDED, TOUCH, insertion, is_small
+from bench.warehouse.views import TOUCH, insertion, is_small
 
 NUMBERS = {  # what a macro is given by the names of its arguments
     "last": "20", "floor": "0.03", "fdr": "0.05", "across": "false", "min_speedup": "0.95", "max_compile_seconds": "120",
@@ -105,8 +105,6 @@ class Tables:
             self._deriving.execute("DELETE FROM _touched")
             self._deriving.execute("INSERT INTO _touched SELECT run_id, min(config) FROM runs GROUP BY run_id")
         for name in filter(missing.__contains__, sql.in_order()):
-            if name in NEEDED and NEEDED[name].split()[0] not in self._inserted:
-                continue
             if name not in self._planned:
                 self._deriving.execute(f"PREPARE compute_{name} AS {insertion(sql.tables()[name])}")
                 self._planned.add(name)
