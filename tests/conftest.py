@@ -42,6 +42,14 @@ def pytest_configure(config: pytest.Config) -> None:
     Builder.optimizes = not is_sample  # as large warehouses do
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # while thousands of tests are collected, none of which is garbage
+    config.pluginmanager.register(Clone())  # the hook of a conftest.py is called for what lies below it only
+
+
+class Clone:
+    """The folder of a clone holds the package, and is none itself: its name may be `bench-warehouse`."""
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        return pytest.Dir.from_parent(parent, path=path) if path == parent.config.rootpath else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

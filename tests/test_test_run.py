@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from . import processor_time
+from .conftest import Clone
 from .exhaustive import share_of
 
 pytest_plugins = ["pytester"]
@@ -60,3 +61,15 @@ def test_the_shares_together_are_all_tests_once(pytester: pytest.Pytester) -> No
 
 def test_a_test_keeps_its_share() -> None:
     assert [share_of(f"tests/test_a.py::test_{name}", 4) for name in "abcd"] == [2, 4, 2, 3]
+
+
+def test_a_clone_may_have_any_name(pytester: pytest.Pytester) -> None:
+    """The package in its root is imported as `bench` alone: what is called `bench-warehouse` is no package."""
+    clone = pytester.mkdir("bench-warehouse")
+    (clone / "tests").mkdir()
+    (clone / "__init__.py").write_text("from .none import nothing")
+    (clone / "tests" / "test_a.py").write_text("def test_a(): pass")
+    options = ("-p", "no:cacheprovider", "--import-mode=importlib", f"--rootdir={clone}", clone / "tests")
+
+    pytester.runpytest_inprocess(*options, plugins=[Clone()]).assert_outcomes(passed=1)
+    pytester.runpytest_inprocess(*options).assert_outcomes(errors=1)

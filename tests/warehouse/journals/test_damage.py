@@ -26,6 +26,7 @@ from bench.warehouse.store import Store
 from ...exhaustive import exhaustive, first_of, in_parts
 from ..strategies import rows_of
 
+WAREHOUSE = str(Path(journal.__file__).parent)
 COUNT = 20_000
 FRAMES = 2 * journal.WINDOW_BYTES + 8192  # begin before
 PAGE_OF_EVENTS = 4096 // 57 + 2  # those of which a byte lies in a page
@@ -508,7 +509,7 @@ class Raising:
         Raising.armed &= error is not self._error
 
     def _trace(self, frame: Any, event: str, _: object) -> Any:
-        if "warehouse" not in frame.f_code.co_filename or "tests" in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(WAREHOUSE):
             return None
         self._left -= event == "line"
         if not self._left:
