@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, OptimizeError, ParseError, TokenError, UnsupportedError
 from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import traverse_scope
 
 from ... import sql
 from ...warehouse.errors import BenchError
@@ -79,11 +80,12 @@ def translate(query: str) -> str:
 @functools.cache
 def reads(query: str) -> frozenset[str]:
     """Names of the tables and views that a query reads, itself or by what it reads."""
-    tree = _inlined(_parse(query))
+    sources = [source for scope in traverse_scope(_inlined(_parse(query))) for source in scope.sources.values()]
+    names = {
+        source.name.lower() for source in sources if isinstance(source, exp.Table)
+    }  # a step may be named as a view
     derived, found = sql.tables() | sql.views(), set[str]()
-    for name in {table.name.lower() for table in tree.find_all(exp.Table)} & (
-        derived.keys() | TABLES.keys() | {TOUCHED}
-    ):
+    for name in names & (derived.keys() | TABLES.keys() | {TOUCHED}):
         found |= {name} | (reads(derived[name].query) if name in derived else frozenset())
     return frozenset(found)
 

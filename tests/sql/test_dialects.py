@@ -88,6 +88,13 @@ def test_a_name_brings_what_it_reads() -> None:
     assert {"cells", "_summaries"} < set(made) < PUBLIC | {"_run_records", "_summaries", "_touched"}
 
 
+def test_what_a_name_reads_ends() -> None:
+    """Also where a step below it has its name, as in `rounds`; a view is not read because a step is named so."""
+    read = {name: reads(view.query) for name, view in (sql.tables() | sql.views()).items()}
+
+    assert "_rounds" in read["rounds"] and "rounds" not in read["_rounds"]
+
+
 @exhaustive
 def test_a_macro_comes_with_its_defaults_or_as_a_query_with_parameters() -> None:
     """A required argument is a parameter; a comment says the rest."""
