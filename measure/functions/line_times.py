@@ -83,6 +83,7 @@ class TimedCalls(Protocol):
 
     def timed(self, loops: int) -> int:
         """Nanoseconds of so many calls."""
+        ...
 
 
 OTHERS = SourceLine("", "other lines", 0, "")

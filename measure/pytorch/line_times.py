@@ -15,7 +15,7 @@ from .step_parts import SLOWED
 
 @dataclass(frozen=True, slots=True)
 class TimedSteps:
-    """TimedSteps of a model, as the sampler takes them."""
+    """Steps of a model, as the sampler takes them."""
 
     program: Program
     step: Any
