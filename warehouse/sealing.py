@@ -100,13 +100,13 @@ class _Texts:
         import numpy as np
         import pyarrow as pa
 
-        absent = places == NO_TEXT
-        if places.min() == places.max():  # as in most columns
-            codes, used = np.zeros(len(places), np.int32), places[:1][~absent[:1]]
+        least, most = places.min(), places.max()
+        if least == most:  # as in most columns
+            codes, used = np.zeros(len(places), np.int32), places[:1][places[:1] != NO_TEXT]
         else:
             occurs = np.bincount(places + 1, minlength=len(self._texts) + 1)[1:] > 0
             codes, used = (occurs.cumsum(dtype=np.int32) - 1).take(places, mode="wrap"), np.flatnonzero(occurs)
-        indices = arrow_numbers(codes, absent if absent.any() else None)
+        indices = arrow_numbers(codes, places == NO_TEXT if least == NO_TEXT else None)
         return pa.DictionaryArray.from_arrays(indices, self.at(used), safe=False)
 
 

@@ -12,7 +12,7 @@ from ..errors import BenchError
 from ..files import open_file
 from ..journal import ABSENT_BITS, ABSENT_INT, COPIED, HEAD, STRING, U32, Layout
 from .parts import Parts, find_parts
-from .records import MOST_TEXTS, VOID, Finder, Found, fitting, gather, starts_of, text_at
+from .records import MOST_TEXTS, VOID, Finder, Found, fitting, gather, gather_fields, starts_of, text_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -223,7 +223,7 @@ class _Reader:
         found = []
         shapes = masks << 8 | kinds
         changes = np.flatnonzero(shapes[1:] != shapes[:-1]) + 1  # few: rows of one shape follow one another
-        for shape in np.unique(np.concatenate([shapes[:1], shapes[changes]])).tolist():
+        for shape in sorted({*shapes[:1].tolist(), *shapes[changes].tolist()}):
             if (kind := shape & 255) < len(self._layouts):
                 layout, places = self._layouts[kind], np.flatnonzero(shapes == shape)
                 own = starts[places]
@@ -318,10 +318,8 @@ def _columns(
         fields = list(group)
         if not are_lists:  # side by side, so that one look at each record is enough
             together = np.dtype([("", NUMPY_CODES[code]) for _, code in fields])
-            # as bytes: numpy copies a structure field by field, which takes longer
-            found = gather(data, f"V{together.itemsize}", at).view(together)
-            for (name, code), number in zip(fields, together.names or (), strict=True):
-                yield name, FieldValues(code, np.ascontiguousarray(found[number]))
+            for (name, code), values in zip(fields, gather_fields(data, together, at), strict=True):
+                yield name, FieldValues(code, values)
             at = at + together.itemsize
             continue
         for name, code in fields:

@@ -1,6 +1,7 @@
 """The beginnings of a journal's records, also between damaged ones, which are found again by their trailers."""
 
 import functools
+import itertools
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 VOID = 254  # in a journal of the first layout: a row that did not fit its columns
 MOST_TEXTS = 1 << 23  # in a journal; a number beyond is damage
+FEWEST_ALIKE = 64  # records in a stretch, in the mean, that are looked at together
 ALIKE, AT_ONCE = 32, 1 << 13  # after so many records of one length, so many more are looked at by numpy
 
 
@@ -223,6 +225,27 @@ def gather(data: bytes, kind: Any, places: "np.ndarray[Any, Any]") -> "np.ndarra
     count = max(0, len(data) - kind.itemsize + 1)
     found: np.ndarray[Any, Any] = np.ndarray((count,), kind, data, 0, (1,))[places]
     return found
+
+
+def gather_fields(data: bytes, kind: "np.dtype[Any]", places: "np.ndarray[Any, Any]") -> "list[np.ndarray[Any, Any]]":
+    """The fields of structures of this kind that begin at these places, one array each."""
+    import numpy as np
+
+    steps = np.diff(places)
+    usual = int(steps[len(steps) // 3]) if len(steps) else 1
+    ends = [0, *(np.flatnonzero(steps != usual) + 1).tolist(), len(places)]
+    if len(ends) * FEWEST_ALIKE > len(places):
+        found = gather(data, f"V{kind.itemsize}", places).view(
+            kind
+        )  # numpy copies a structure field by field, which takes longer
+        return [np.ascontiguousarray(found[name]) for name in kind.names or ()]
+    # In a hot loop all are as far apart: each field is copied from where it stands, not the structure first.
+    columns = [np.empty(len(places), kind[name]) for name in kind.names or ()]
+    for begin, end in itertools.pairwise(ends):
+        stretch = np.ndarray((end - begin,), kind, data, int(places[begin]), (usual,))
+        for name, column in zip(kind.names or (), columns, strict=True):
+            column[begin:end] = stretch[name]
+    return columns
 
 
 def text_at(data: bytes, at: int) -> str:
