@@ -235,9 +235,8 @@ def gather_fields(data: bytes, kind: "np.dtype[Any]", places: "np.ndarray[Any, A
     usual = int(steps[len(steps) // 3]) if len(steps) else 1
     ends = [0, *(np.flatnonzero(steps != usual) + 1).tolist(), len(places)]
     if len(ends) * FEWEST_ALIKE > len(places):
-        found = gather(data, f"V{kind.itemsize}", places).view(
-            kind
-        )  # numpy copies a structure field by field, which takes longer
+        # As bytes first: numpy copies a structure field by field, which takes longer where each has its place.
+        found = gather(data, f"V{kind.itemsize}", places).view(kind)
         return [np.ascontiguousarray(found[name]) for name in kind.names or ()]
     # In a hot loop all are as far apart: each field is copied from where it stands, not the structure first.
     columns = [np.empty(len(places), kind[name]) for name in kind.names or ()]
