@@ -4,6 +4,7 @@ A plan is made before anything is written, so a dry run is a plan that is only p
 decision about a file needs the same three things: its fingerprint, what is known of it, and the other files of its folder.
 """
 
+import contextlib
 import difflib
 import functools
 import hashlib
@@ -11,7 +12,7 @@ import itertools
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,9 @@ from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid
 
 SHOWN = 10  # files that an error names
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
+
+
+FingerprintOf = Callable[[], Fingerprint]  # raises OSError
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,25 +165,30 @@ def make_plan(
     Raises:
         BenchError: A path given holds nothing that any format recognises.
     """
-    plan = IngestPlan()
+    plan, results = IngestPlan(), list[RequestedPath]()
     for want in wanted:
         if options.own is None and is_store(want.path):
             plan.stores.append(want.path)
-            continue
-        known_before, items_before = known.rows(), len(plan.items)
-        _plan_tree(want, options, known, plan, progress)
-        plan.notes += _counted_twice(plan.items[items_before:], known_before)
-        if want.config is None:
-            plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
+        else:
+            results.append(want)
+    files = [want.path for want in results if want.path.is_file()]
+    with contextlib.closing(_fingerprints(files, known, progress.hashed)) as prints:
+        for want in results:
+            known_before, items_before = known.rows(), len(plan.items)
+            _plan_tree(want, options, known, plan, progress, prints)
+            plan.notes += _counted_twice(plan.items[items_before:], known_before)
+            if want.config is None:
+                plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
     return plan
 
 
 def _plan_tree(
-    want: RequestedPath, options: SourceOptions, known: KnownSources, plan: IngestPlan, progress: IngestProgress
-) -> None:
-    """Plan a file or folder, or each folder in it where it has no results of its own."""
+    want: RequestedPath, options: SourceOptions, known: KnownSources, plan: IngestPlan, progress: IngestProgress,
+    prints: Iterator[FingerprintOf],
+) -> None:  # fmt: skip
+    """Plan a file or folder, or each folder in it where it has no results of its own; a file takes the next of `prints`."""
     try:
-        _plan_set(want, options, known, plan, progress)
+        _plan_set(want, options, known, plan, progress, prints)
     except NoFilesError as error:
         above = error
     else:
@@ -187,7 +196,8 @@ def _plan_tree(
     items_before, folders, failed = len(plan.items), folders_in(want.path), list[NoFilesError]()
     for folder in folders:
         try:
-            _plan_tree(RequestedPath(folder, want.config, want.above or want.path), options, known, plan, progress)
+            inside = RequestedPath(folder, want.config, want.above or want.path)
+            _plan_tree(inside, options, known, plan, progress, prints)
         except NoFilesError as error:
             failed.append(error)
     if len(failed) == len(folders):
@@ -223,8 +233,9 @@ def is_store(path: Path) -> bool:
 
 
 def _plan_set(
-    want: RequestedPath, options: SourceOptions, known: KnownSources, plan: IngestPlan, progress: IngestProgress
-) -> None:
+    want: RequestedPath, options: SourceOptions, known: KnownSources, plan: IngestPlan, progress: IngestProgress,
+    prints: Iterator[FingerprintOf],
+) -> None:  # fmt: skip
     """Plan the files of one PATH: one result set, one run for each format in it."""
     forced = options.own or (find_format(options.format) if options.format else None)
     folder = (want.path if want.path.is_dir() else want.path.absolute().parent).resolve()
@@ -232,8 +243,9 @@ def _plan_set(
     unknown: dict[str, str] = {}
     found: dict[tuple[str, str, str], list[_File]] = {}
     places = find_files(want.path, lambda: [forced] if forced else formats().values(), plan.notes)
-    prints = _fingerprints([place.path for place in places], known, progress.hashed)
-    for place, fingerprint_of in zip(places, prints, strict=True):
+    if want.path.is_dir():
+        prints = _fingerprints([place.path for place in places], known, progress.hashed)
+    for place, fingerprint_of in zip(places, prints, strict=False):
         progress.looked()
         try:
             file = _look(
@@ -362,9 +374,7 @@ def _join(config: str, group: str) -> str:
     return f"{config}/{group}" if group else config
 
 
-def _fingerprints(
-    paths: list[Path], known: KnownSources, tell: Callable[[int], None]
-) -> Iterator[Callable[[], Fingerprint]]:
+def _fingerprints(paths: list[Path], known: KnownSources, tell: Callable[[int], None]) -> Generator[FingerprintOf]:
     """Functions that return each file's fingerprint or raise OSError; large amounts are hashed by two threads."""
     if len(paths) < 2 or sum(path.stat().st_size for path in paths if path.exists()) < SIDE_BY_SIDE_BYTES:
         for path in paths:
@@ -382,7 +392,7 @@ def _fingerprints(
 
 def _look(
     place: FileLocation,
-    fingerprint_of: Callable[[], Fingerprint],
+    fingerprint_of: FingerprintOf,
     label: str | None,
     forced: Format | None,
     known: KnownSources,
@@ -396,11 +406,12 @@ def _look(
         plan.notes.append(f"{path} is empty")
         return None
     seen = fingerprint_of()
+    alike = known.by_head.get(seen.head_sha256, ())
+    if any(row.end_byte < seen.size_bytes and row.end_byte not in seen.prefixes for row in alike):
+        seen = fingerprint(path, known)  # with the ends of what was planned while it was hashed
     candidates = list(known.by_sha256.get(seen.sha256, ()))
     candidates += [
-        row
-        for row in known.by_head.get(seen.head_sha256, ())
-        if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
+        row for row in alike if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
     ]
     candidates = [row for row in candidates if not (again and row.forgotten)]
     same = [row for row in candidates if _same_file(row, place, seen, forced)]

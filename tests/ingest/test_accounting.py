@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from bench.ingest import plan
 from bench.ingest.format import Tally
 from bench.ingest.formats.gungraun import Gungraun
 from bench.ingest.formats.scheduler import SchedulerSteps
@@ -38,8 +39,12 @@ def profile(path: Path, count: int, end: str = "\n") -> Path:
 
 
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_a_file_that_grew_into_another_of_the_same_call(load: Load, rows: Rows, tmp_path: Path, end: str) -> None:
+@pytest.mark.parametrize("alone_bytes", [0, plan.SIDE_BY_SIDE_BYTES], ids=["hashed side by side", "one by one"])
+def test_a_file_that_grew_into_another_of_the_same_call(
+    load: Load, rows: Rows, tmp_path: Path, end: str, alone_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ten of sixty lines were left out in silence: the longer file was taken for a copy of the shorter one."""
+    monkeypatch.setattr(plan, "SIDE_BY_SIDE_BYTES", alone_bytes)
     files = [profile(tmp_path / f"e{n}" / "prof", count, end) for n, count in enumerate((50, 60, 60, 75), 1)]
     report = load(*files)
 
@@ -84,9 +89,13 @@ def test_an_older_copy_that_comes_alone_is_a_run_of_its_own(
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("alone_bytes", [0, plan.SIDE_BY_SIDE_BYTES], ids=["hashed side by side", "one by one"])
 @pytest.mark.parametrize("trials", in_parts(range(8), every=5))
-def test_one_call_loads_what_several_would(trials: list[int], tmp_path: Path) -> None:
+def test_one_call_loads_what_several_would(
+    trials: list[int], alone_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Logs and profiles that begin alike, in any order and any folders, plain or with a pattern: as if each came as it grew."""
+    monkeypatch.setattr(plan, "SIDE_BY_SIDE_BYTES", alone_bytes)
     for trial in trials:
         draw = random.Random(trial)
         folder = tmp_path / str(trial)
