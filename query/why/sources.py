@@ -21,6 +21,8 @@ Sides = tuple[Side, Side]
 Pair = tuple[float, float]  # of base and candidate
 
 IDLE = "idle: no kernel ran"
+OTHER_LINES = "other lines"  # those of less than a thousandth, which a profile takes together
+LEAST_SHARE = 0.002  # of a line that the other side took together with others: it may have been nearly as long there
 ONE_SIDED = ("ADDED", "REMOVED", "BROKEN", "FIXED")  # verdicts of cases without a ratio
 _PARTS = "FROM time_part_sides(?, ?) WHERE case_id = ?"
 _HOW = {
@@ -58,6 +60,7 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     kinds = {each["kind"] for each in found}
     whole, kind = whole_of(row), "line" if "line" in kinds else found[0]["kind"]
     found = [each for each in found if each["kind"] == kind]
+    found = _folded(found) if kind == "line" else found
     base, candidate = (
         _SideProfile(
             row[f"{side}_value"], found[0][f"{side}_slowdown"], math.fsum(each[f"{side}_calls"] or 0 for each in found)
@@ -88,6 +91,23 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
         scales = 1 / base.slowdown, 1 / candidate.slowdown
         note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
     return decomposed(row["unit"], whole, parts, error=left, notes=[note, *hidden_kernels(parts)])
+
+
+def _folded(lines: list[Row]) -> list[Row]:
+    """The lines, those taken together that are so short on one side that the other has them among its `other lines`."""
+    short = [
+        line for line in lines
+        if line["function"] == OTHER_LINES
+        or (line["function"] and min(line["base"], line["candidate"]) == 0 < max(line["base"], line["candidate"]) < LEAST_SHARE)
+    ]  # fmt: skip
+    if len(short) < 2:
+        return lines
+    together = {**short[0], "file": "", "function": OTHER_LINES, "line": 0, "text": ""}
+    for side in ("base", "candidate"):
+        together[side] = math.fsum(line[side] for line in short)
+        errors = [line[f"{side}_error"] for line in short]
+        together[f"{side}_error"] = None if None in errors else math.hypot(*errors)
+    return [*(line for line in lines if line not in short), together]
 
 
 def _bounded(part: DifferencePart, row: Row) -> DifferencePart:

@@ -110,6 +110,27 @@ def test_a_line_that_is_new_explains_a_function(warehouse: Builder) -> None:
     assert moved.line == 5 and moved.base == pytest.approx(490_000, rel=1e-3)
 
 
+def test_a_line_that_is_too_short_for_one_profile_is_no_difference(warehouse: Builder) -> None:
+    """A profile takes lines of less than a thousandth together: one that is just longer on the other side is among them, too."""
+    others = {"file": "", "function": "other lines", "line": 0, "text": ""}
+
+    def shares(short: float, together: float) -> Lines:
+        rest = 1 - short - together
+        return {(3, "a = sorted(x)"): [rest, rest, rest]} | ({(2, "def score(x):"): [short] * 3} if short else {})
+
+    for side, short, together in (("base", 0.0, 0.0012), ("candidate", 0.0011, 0.0002)):
+        rows = profiled(side, 1_000_000, shares(short, together))
+        warehouse.add(
+            *rows, *(metric(rows[1], "line_time", together, original_value=json.dumps(others)) for _ in range(3))
+        )
+    found = why(warehouse, SIDES)
+
+    assert {part.name for part in found.parts} == {"score: a = sorted(x)", "other lines"}
+    (rest,) = (part for part in found.parts if part.name == "other lines")
+    assert [rest.base, rest.candidate] == [pytest.approx(1200, rel=1e-3), pytest.approx(1300, rel=1e-3)]
+    assert total(found) == pytest.approx(found.whole.difference, abs=1e-6)
+
+
 def test_where_no_time_lies_outside_the_lines_nothing_is_unattributed(warehouse: Builder) -> None:
     """Exactly: shares add up to 1 but for the rounding of floats, of which a table showed −2.91e-11 ns."""
     sides = [
