@@ -20,6 +20,7 @@ from .files import make_folder
 from .journal import TYPES, Layout
 from .journals.parts import Unreadable
 from .journals.reader import Contents, DecodedRows, FieldValues, is_absent
+from .journals.records import FEWEST_ALIKE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 ROWS_TOGETHER = 100_000  # in a row group
 DICTIONARY_BYTES = 1 << 20  # Arrow's own limit
 NO_TEXT = -1  # instead of a text's place
-FEWEST_ALIKE = 64  # rows in a stretch, in the mean, that is no longer worth a copy
 
 Publish = Callable[[Path, Path, str], Path]  # `log.publish`
 

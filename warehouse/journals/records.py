@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 VOID = 254  # in a journal of the first layout: a row that did not fit its columns
 MOST_TEXTS = 1 << 23  # in a journal; a number beyond is damage
-FEWEST_ALIKE = 64  # records in a stretch, in the mean, that are looked at together
+FEWEST_ALIKE = 64  # records in a stretch, in the mean, for which it is worth while to copy each stretch by itself
 ALIKE, AT_ONCE = 32, 1 << 13  # after so many records of one length, so many more are looked at by numpy
 
 
