@@ -390,6 +390,13 @@ def _fingerprints(paths: list[Path], known: KnownSources, tell: Callable[[int], 
         pool.shutdown(cancel_futures=True)
 
 
+def _renewed(seen: Fingerprint, path: Path, known: KnownSources) -> Fingerprint:
+    """The fingerprint, made anew if it lacks a beginning that was planned after the file had been hashed."""
+    alike = known.by_head.get(seen.head_sha256, ())
+    lacks = any(row.end_byte < seen.size_bytes and row.end_byte not in seen.prefixes for row in alike)
+    return fingerprint(path, known) if lacks else seen
+
+
 def _look(
     place: FileLocation,
     fingerprint_of: FingerprintOf,
@@ -405,13 +412,12 @@ def _look(
     if path.stat().st_size == 0:
         plan.notes.append(f"{path} is empty")
         return None
-    seen = fingerprint_of()
-    alike = known.by_head.get(seen.head_sha256, ())
-    if any(row.end_byte < seen.size_bytes and row.end_byte not in seen.prefixes for row in alike):
-        seen = fingerprint(path, known)  # with the ends of what was planned while it was hashed
+    seen = _renewed(fingerprint_of(), path, known)
     candidates = list(known.by_sha256.get(seen.sha256, ()))
     candidates += [
-        row for row in alike if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
+        row
+        for row in known.by_head.get(seen.head_sha256, ())
+        if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
     ]
     candidates = [row for row in candidates if not (again and row.forgotten)]
     same = [row for row in candidates if _same_file(row, place, seen, forced)]
@@ -653,7 +659,7 @@ def _planned_beginning(file: _File, config: str, known: KnownSources) -> Indexed
 
     rows = [row for row in known.by_head.get(file.print.head_sha256, ()) if may_begin(row)] if file.format.grows else []
     if rows:
-        file.print = fingerprint(file.path, known)  # with the beginnings that were not known when it was looked at
+        file.print = _renewed(file.print, file.path, known)
     rows = [row for row in rows if file.print.prefixes.get(row.end_byte) == row.sha256]
     return max(rows, key=lambda row: row.end_byte, default=None)
 
