@@ -26,6 +26,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...query.why.parts import LEAST_LINE_SHARE, OTHER_LINES
 from ...warehouse.console.tables import escape
 from ..engine.sampling import loops_for
 from ..engine.workload import Workload
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 PROCESSES = 5  # of each function: how they differ is the error of a share
 SECONDS = 1.0  # that count in each, at least one call
 MOST_WAITING = 5  # times as long as that for the whole, where others have the processor
-LEAST_SHARE = 0.001
 # Mean time between samples; longer where samples are dear, as of deep stacks. Calls of five functions took 0.3–3.1 % more
 # processor time with it, 2.2 % in the middle, and 2.5–3.8 % at 1 ms.
 PERIOD_S = 0.005
@@ -86,7 +86,7 @@ class TimedCalls(Protocol):
         ...
 
 
-OTHERS = SourceLine("", "other lines", 0, "")
+OTHERS = SourceLine("", OTHER_LINES, 0, "")
 
 
 def line_shares(
@@ -113,7 +113,7 @@ def shares_of(answers: Sequence[Sampled]) -> tuple[dict[SourceLine, list[float]]
         total = sum(spent for _, spent in found)
         for line, spent in found:
             shares[SourceLine(**line)][process] = spent / total
-    small = [line for line, values in shares.items() if max(values) < LEAST_SHARE]
+    small = [line for line, values in shares.items() if max(values) < LEAST_LINE_SHARE]
     if small:
         shares[OTHERS] = [sum(values) for values in zip(*map(shares.pop, small), strict=True)]
     return dict(sorted(shares.items(), key=lambda each: -sum(each[1]))), slowdowns

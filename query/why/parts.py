@@ -17,6 +17,8 @@ ROUNDING = 1e-12  # of floats that are added up, relative to these
 # Chance that a part of equal sides differs; the whole does in about 4 %: nothing differs in 19 of 20 (study `same_sides`).
 PARTS_CHANCE = 0.01
 OTHER = "other"  # how a row of folded parts begins
+LEAST_LINE_SHARE = 0.001  # of the time of a call: a profile takes lines that are shorter in every process together,
+OTHER_LINES = "other lines"  # under this name
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ...warehouse.console.numbers import amount, counted, factor_of, percent
 from ..comparison.labels import value_text
 from ..comparison.sides import Side
 from .kernel_lines import hidden_kernels
-from .parts import Decomposition, DifferencePart, decomposed, ends, part_of
+from .parts import LEAST_LINE_SHARE, OTHER_LINES, Decomposition, DifferencePart, decomposed, ends, part_of
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -21,8 +21,6 @@ Sides = tuple[Side, Side]
 Pair = tuple[float, float]  # of base and candidate
 
 IDLE = "idle: no kernel ran"
-OTHER_LINES = "other lines"  # those of less than a thousandth, which a profile takes together
-LEAST_SHARE = 0.002  # of a line that the other side took together with others: it may have been nearly as long there
 ONE_SIDED = ("ADDED", "REMOVED", "BROKEN", "FIXED")  # verdicts of cases without a ratio
 _PARTS = "FROM time_part_sides(?, ?) WHERE case_id = ?"
 _HOW = {
@@ -94,12 +92,16 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
 
 
 def _folded(lines: list[Row]) -> list[Row]:
-    """The lines, those taken together that are so short on one side that the other has them among its `other lines`."""
-    short = [
-        line for line in lines
-        if line["function"] == OTHER_LINES
-        or (line["function"] and min(line["base"], line["candidate"]) == 0 < max(line["base"], line["candidate"]) < LEAST_SHARE)
-    ]  # fmt: skip
+    """The lines; those that only one side has, and that are hardly longer than the shortest a profile names, are taken together.
+
+    The other side has them among its OTHER_LINES, not at 0.
+    """
+
+    def is_short(line: Row) -> bool:
+        less, more = sorted((line["base"], line["candidate"]))
+        return line["function"] == OTHER_LINES or bool(line["function"] and less == 0 < more < 2 * LEAST_LINE_SHARE)
+
+    short = [line for line in lines if is_short(line)]
     if len(short) < 2:
         return lines
     together = {**short[0], "file": "", "function": OTHER_LINES, "line": 0, "text": ""}
