@@ -35,7 +35,7 @@ VERSION, SLICES, AGGREGATE = "aiperf_version", "timeslices", "metadata.aggregati
 COMBINATIONS = "per_combination_metrics"
 AGGREGATES = ("sweep_aggregate", "aggregate")  # folders
 SUMS_UP = "sums up trials, which are runs themselves"
-STATISTIC = re.compile(r"(?P<metric>\w+?)_(?P<statistic>avg|min|max|std|p\d+)(?:_\w+)?")  # ttft_p99_ms
+STATISTIC = re.compile(r"(?P<metric>\w+?)_(?P<statistic>avg|min|max|std|p\d+)(?:_ms)?")  # ttft_p99_ms
 COUNTS = {"request_count": "completed", "error_request_count": "failed", "good_request_count": "good_requests"}
 SETTINGS = ("input_config", "error_summary", "telemetry_data", "telemetry_stats", "server_metrics_summary")
 
