@@ -1,5 +1,6 @@
 """The command line: names and one-line helps here, everything else imported when it runs."""
 
+import atexit
 import contextlib
 import errno
 import gc
@@ -203,6 +204,7 @@ def main() -> Any:
     try:
         interruption.watch()
         gc.set_threshold(GARBAGE)
+        atexit.register(gc.freeze)  # the end of a process searches all objects for garbage: 30 ms
         forget_format()
         try:
             code = cli.main(prog_name="bench", standalone_mode=False)

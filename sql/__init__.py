@@ -39,6 +39,7 @@ import itertools
 import re
 from collections.abc import Set
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 
 from .rules import with_rules
 
@@ -112,18 +113,18 @@ def views() -> dict[str, View]:
 
 
 def view_names() -> Set[str]:
-    """The names of all views and macros; their files are not parsed."""
-    return _files("views").keys()
+    """The names of all views and macros; their files are not read."""
+    return _paths("views").keys()
 
 
 @functools.cache
 def view(name: str) -> View:
-    """One view or macro: to read all takes 6 ms.
+    """One view or macro: to read all takes 10 ms.
 
     Raises:
         KeyError: There is none of this name.
     """
-    return parse(name, _files("views")[name])
+    return parse(name, _paths("views")[name].read_text(encoding="utf-8"))
 
 
 @functools.cache
@@ -187,15 +188,21 @@ def _rendered(text: str) -> str:
 
 @functools.cache
 def _files(folder: str) -> dict[str, str]:
-    """The text of every SQL file by name, as it stands, from a folder and the folders in it: to complete all takes 15 ms."""
-    found: dict[str, str] = {}
+    """The text of every SQL file by name, as it stands: to complete all takes 15 ms."""
+    return {name: path.read_text(encoding="utf-8") for name, path in _paths(folder).items()}
+
+
+@functools.cache
+def _paths(folder: str) -> dict[str, Traversable]:
+    """Every SQL file by name, from a folder and the folders in it."""
+    found: dict[str, Traversable] = {}
     ahead = [importlib.resources.files(__name__).joinpath(folder)]
     while ahead:
         for entry in ahead.pop().iterdir():
-            if entry.is_dir():
+            if entry.name.endswith(".sql"):
+                found[entry.name.removesuffix(".sql")] = entry
+            elif entry.is_dir():
                 ahead.append(entry)
-            elif entry.name.endswith(".sql"):
-                found[entry.name.removesuffix(".sql")] = entry.read_text(encoding="utf-8")
     return dict(sorted(found.items()))
 
 
