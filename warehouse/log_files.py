@@ -1,12 +1,12 @@
 """The files of the log that count: committed imports, merged files, parts of files that were split; and which can be read."""
 
-import contextlib
+import re
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
 from .console.numbers import counted
 from .events import TABLES, Source
-from .log import IMPORT, MERGED, RESTORE, SPLIT, LogFile, replaced, sha256_once, splits, unmerged
+from .log import IMPORT, MERGED, RESTORE, SPLIT, LogFile, metadata, replaced, sha256_once, splits, unmerged
 from .upkeep.salvage import salvage
 
 DAMAGED = f"is damaged. {RESTORE}"
@@ -83,10 +83,9 @@ def readable(files: Sequence[LogFile], left_out: "LeftOut", salvaged: Path | Non
     A file is read once more for its checksum: a flipped bit may decode to another value, and no error tells it. Spark asks at
     each question, so a process does it once.
     """
-    whole = list(_whole(files, left_out, salvaged))
-    versions, good = _versions(whole), []
-    for file in whole:
-        version = versions.get(str(file.path))
+    good = []
+    for file in _whole(files, left_out, salvaged):
+        version = _version(file.path)
         newest = TABLES[file.table].VERSION
         if version is not None and version <= newest:
             good.append(file)
@@ -119,20 +118,7 @@ def _whole(files: Sequence[LogFile], left_out: "LeftOut", salvaged: Path | None)
             yield rest[0]
 
 
-def _versions(files: Sequence[LogFile]) -> dict[str, int]:
-    """The version of each file that bench wrote, by path."""
-    import duckdb
-
-    if not files:
-        return {}
-    query = (
-        "SELECT file_name, decode(value) FROM parquet_kv_metadata(?) "
-        "WHERE decode(key) = 'bench.version' AND regexp_full_match(decode(value), '[0-9]{1,9}')"
-    )
-    try:
-        with contextlib.closing(duckdb.connect()) as connection:
-            rows = connection.execute(query, [[str(file.path) for file in files]]).fetchall()
-    except duckdb.Error:  # one of them is no Parquet: find out which
-        middle = len(files) // 2
-        return {**_versions(files[:middle]), **_versions(files[middle:])} if middle else {}
-    return {name: int(version) for name, version in rows}
+def _version(path: Path) -> int | None:
+    """The version that bench wrote; None for a file of others, or one that is damaged."""
+    version = metadata(path).get("bench.version", "")
+    return int(version) if re.fullmatch("[0-9]{1,9}", version) else None
