@@ -20,9 +20,10 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
+from .readers.document import BadRecord
 from .readers.files import FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
 from .readers.folders import folder_config, folders_in
-from .readers.unrecognised import READABLE, describe, is_begun_json, read_unpacked
+from .readers.unrecognised import describe, is_begun_json, read_unpacked
 from .registry import find_format, formats
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
@@ -283,10 +284,9 @@ def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: Source
         return NoFilesError(f"nothing in {want.path} can be read as you say:\n{looks}{more}", unknown)
     if proposal := _proposal(want, unknown, is_of_all=len(alike) == 1):
         return NoFilesError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}", unknown, proposes=True)
-    others = "" if all(look.startswith(READABLE) for look in unknown.values()) else f": {', '.join(formats())}"
     return NoFilesError(
-        f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format"
-        f"{others}.\nAny table is read by naming its columns with --map, any log by describing its lines "
+        f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format; after a name that "
+        "is none, the error lists all.\nAny table is read by naming its columns with --map, any log by describing its lines "
         "with --pattern: see bench ingest --help",
         unknown,
     )
@@ -310,7 +310,10 @@ def _proposal(want: RequestedPath, unknown: Iterable[str], *, is_of_all: bool) -
 
     for name in itertools.islice(unknown, SHOWN):
         path = want.path / name if want.path.is_dir() else want.path
-        if (words := propose(path)) is not None:
+        words = None
+        with contextlib.suppress(BadRecord):  # no table
+            words = propose(path)
+        if words is not None:
             asked = want.above or (want.path if is_of_all else path)
             place = shlex.quote(f"{want.config}:{asked}" if want.config else str(asked))
             return (

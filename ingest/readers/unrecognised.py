@@ -6,11 +6,11 @@ import shlex
 import zipfile
 from collections.abc import Iterable
 
-from ..format import Format, Head, encoding
+from ..format import Format, Head, Part, encoding
 from .csv_rows import LONE_CR
 from .document import BadRecord
 from .packing import DAMAGES, PackingError, packing_of, unpacked
-from .tables import describe_tables
+from .tables import describe_tables, open_table
 
 NEAREST = 3  # formats that are named
 SHOWN = 12  # keys that are
@@ -25,8 +25,6 @@ TO_JSON = (
     "{'number_per_run': m.number_per_run, 'raw_times': m.raw_times} for m in %s]))"
 )
 JSON = "is JSON"
-# beginnings of descriptions that say what to do
-READABLE = (JSON, "is an SQLite file", "is a workbook", "is a pickle")
 
 
 def describe(head: Head, kinds: Iterable[Format]) -> str:
@@ -60,6 +58,10 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
     if why := next(filter(None, (kind.near_miss(head) for kind in kinds)), None):
         return why
     if "," in line:
+        try:
+            open_table(Part.alone(head.path), None)
+        except BadRecord as error:
+            return str(error)
         return f"looks like CSV: {shown}"
     return f"begins with: {shown!r}" if line else "holds only blank lines"
 

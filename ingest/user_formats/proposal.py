@@ -1,6 +1,7 @@
 """A mapping proposed for a table that nobody has described, by the names and types of its columns."""
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from .columns import CLOCK, COUNTER, DATE, NO_VALUE, NUMBER_TEXT, WORD, OtherCol
 from .mapped import STATUS_WORDS
 from .mapping import Term, measured_value
 
+SEPARATED = re.compile(r"[+-]?\d+([.,' ]\d{3})*[.,]\d+")  # a number with a decimal comma, or with thousands kept apart
 LOOKED_AT = 1000  # rows that tell what a column holds
 MOST_COLUMNS = 60  # of a table that a line of words can describe
 NAMES: dict[str, tuple[str, ...]] = {  # fields -> columns that are usually called so, the likeliest first
@@ -53,12 +55,13 @@ LONG = {
 
 
 def propose(path: Path) -> str | None:
-    """The words of `--map` that read a table; None for what is no table of numbers."""
-    try:
-        table = open_table(Part.alone(path), None)
-        rows = [record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None]
-    except BadRecord:
-        return None
+    """The words of `--map` that read a table; None for what has no column of numbers.
+
+    Raises:
+        BadRecord: It is no table.
+    """
+    table = open_table(Part.alone(path), None)
+    rows = [record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None]
     columns: dict[str, list[str]] = {}
     for cells in rows:
         for column, value in spare(cells, ()):
@@ -79,7 +82,7 @@ def propose(path: Path) -> str | None:
 
 def _words_of_steps(columns: Mapping[str, list[str]]) -> list[str]:
     """The words for a log of scheduler steps, which have tokens of prefill or decode, and a time; none for another table."""
-    numbers = {column for column, texts in columns.items() if texts and all(map(NUMBER_TEXT.fullmatch, texts))}
+    numbers = {column for column, texts in columns.items() if _are_numbers(column, texts)}
     said = {column: {word.lower() for word in WORD.findall(column)} for column in numbers}
     found: dict[str, str] = {}
     for field, kinds in STEPS.items():
@@ -100,7 +103,7 @@ def _words_of_steps(columns: Mapping[str, list[str]]) -> list[str]:
 
 def _words(columns: Mapping[str, list[str]], others: OtherColumns, stem: str) -> Iterator[str]:
     """The words, in the order in which one thinks of them: what, when, how, and what came out."""
-    numbers = {column for column, texts in columns.items() if texts and all(map(NUMBER_TEXT.fullmatch, texts))}
+    numbers = {column for column, texts in columns.items() if _are_numbers(column, texts)}
     fields = _fields(columns, numbers, others)
     free = [column for column in columns if column not in {*fields.values(), *others.labels} and columns[column]]
     values = [column for column in free if column in numbers and measure_of(column) is not None]
@@ -126,6 +129,14 @@ def _words(columns: Mapping[str, list[str]], others: OtherColumns, stem: str) ->
     yield from (f"ignore{Term(column)}" for column in (*others.labels, *others.times, *remarks) if column not in when)
     yield from (str(measured_value(column)) for column in values)
     yield from (f"{field}{Term(column)}" for field, column in long.items())
+
+
+def _are_numbers(column: str, texts: list[str]) -> bool:
+    """Return whether a column holds numbers; where its name says that it does, most of them written somehow are enough."""
+    if measure_of(column) is None:
+        return bool(texts) and all(map(NUMBER_TEXT.fullmatch, texts))
+    written = sum(bool(NUMBER_TEXT.fullmatch(text) or SEPARATED.fullmatch(text)) for text in texts)
+    return 2 * written > len(texts)
 
 
 def _fields(columns: Mapping[str, list[str]], numbers: set[str], others: OtherColumns) -> dict[str, str]:

@@ -37,6 +37,9 @@ TABLES = {
     "op,ts,ms\na,1764500000.25,1\nb,1764500001.5,2\n": "name=op,time=ts,value=ms,unit:=ms",
     "op,wall_time_ms,ms\na,5,1\nb,9,2\n": "name=op,ignore=wall_time_ms,value=ms,unit:=ms",  # of an unknown origin
     "op,seed,ms\na,0,1\na,1,2\n": "name=op,ignore=seed,value=ms,unit:=ms",  # runs of other seeds are repeats
+    'op;ms\na;1,5\nb;"1.234,5"\n': "name=op,value=ms,unit:=ms",  # the load says what is wrong with the numbers
+    "op,ms,mode\na,1.5,x\nb\nc,abc,y\nd,2,y\n": "name=op,mode=mode,value=ms,unit:=ms",  # and rejects two of four rows
+    "op,size,p\na,1,2\nb,abc,3\n": "name=op,parameters=size,value=p",  # a name that says nothing of numbers
     "a,b\nx,y\nz,w\n": None,
     "just text\n": None,
 }  # fmt: skip
@@ -48,6 +51,24 @@ def test_names_and_types_of_columns_say_what_they_are(text: str, expected: str |
     (tmp_path / "t.any").write_text(text)
 
     assert propose(tmp_path / "t.any") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("op,ms,ms\na,1,2\n", "t.csv has the column 'ms' twice: give one of the two another name in the header"),
+        ("all in all, a text\n", "t.csv looks like CSV: all in all, a text"),
+    ],
+)
+def test_the_error_about_no_table_says_the_cure_and_lists_no_formats(text: str, told: str, tmp_path: Path) -> None:
+    """Nobody reads eighty names."""
+    (tmp_path / "t.csv").write_text(text)
+
+    with pytest.raises(BenchError) as error:
+        CliRunner().invoke(ingest, ["--store", str(tmp_path / "s"), str(tmp_path / "t.csv")], catch_exceptions=False)
+
+    assert told in str(error.value)
+    assert "hyperfine" not in str(error.value)
 
 
 def test_the_error_holds_the_line_to_paste(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
