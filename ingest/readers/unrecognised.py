@@ -58,12 +58,17 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
     if why := next(filter(None, (kind.near_miss(head) for kind in kinds)), None):
         return why
     if "," in line:
-        try:
-            open_table(Part.alone(head.path), None)
-        except BadRecord as error:
-            return str(error)
-        return f"looks like CSV: {shown}"
+        return _table_fault(head) or f"looks like CSV: {shown}"
     return f"begins with: {shown!r}" if line else "holds only blank lines"
+
+
+def _table_fault(head: Head) -> str | None:
+    """The reason for which it is read as no table, such as a column that the header names twice."""
+    try:
+        open_table(Part.alone(head.path), None)
+    except BadRecord as error:
+        return str(error)
+    return None
 
 
 def _describe_pickle(head: Head) -> str | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..format import Part
-from ..readers.document import BadRecord
 from ..readers.tables import open_table, spare
 from ..readers.units import unit_of
 from .columns import CLOCK, COUNTER, DATE, NO_VALUE, NUMBER_TEXT, WORD, OtherColumns, measure_of, sort_columns
