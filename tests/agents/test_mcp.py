@@ -170,6 +170,7 @@ def test_there_are_thirty_tasks_and_each_tool_has_one() -> None:
     assert {name for (name, _), _ in TASKS.values()} == set(ASKING)
 
 
+@pytest.mark.exhaustive
 def test_what_is_unsure_is_never_called_faster(server: Any) -> None:
     """Every row says its verdict in words; an UNSURE one has no number to quote but its interval, and is named in the doubt."""
     compared, judged, past = asked(

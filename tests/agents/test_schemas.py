@@ -140,12 +140,13 @@ def test_every_command_that_writes_json_has_a_schema() -> None:
     assert writes == {name.removesuffix(" steps").removesuffix(" phase") for name in known} - {"errors"}
 
 
-@pytest.mark.parametrize("name", TYPED)
+@pytest.mark.parametrize("name", first_of(9, TYPED))
 def test_what_a_command_writes_fits_its_schema(here: Path, name: str) -> None:
     """With every column that the schema has, and no other."""
     checked(name, answered(*TYPED[name], "--format", "json"))
 
 
+@pytest.mark.exhaustive
 def test_what_a_search_found_fits_its_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commits of a search that is known, with nothing measured."""
     monkeypatch.setenv("BENCH_STORE", str(store_of(tmp_path, search(random.Random(7), "bisect", "work")).root))

@@ -458,6 +458,7 @@ def test_rows_of_a_history_are_runs(load: Any, rows: Rows, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("derived")
 def test_a_run_of_a_clock_that_was_never_set_is_of_1970(load: Any, rows: Rows, tmp_path: Path) -> None:
     """The first moment of 1970 is a time like others: the run was dated to its import, as the newest."""
@@ -772,6 +773,7 @@ def test_the_same_mapping_gives_the_same_columns_for_every_file(tmp_path: Path) 
     assert [{t.metric for t in each.of(Timing)} for each in found] == [{"mean_ttft_ms"}, {"mean_ttft_ms"}]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("derived")
 def test_rows_that_an_earlier_run_holds_are_told(tmp_path: Path) -> None:
     """A table to which rows were added is a new run, with the command that leaves the earlier one out."""

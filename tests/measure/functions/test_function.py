@@ -28,6 +28,7 @@ from bench.warehouse.errors import BenchError, UnknownName
 from click.testing import CliRunner, Result
 
 from ...builders import stored
+from ...exhaustive import first_of
 
 WORK = """
 import asyncio, os, signal, sys, time
@@ -125,6 +126,7 @@ def test_one_that_fails_leaves_the_others_be() -> None:
     assert "no function 'nothing' in bench_test_work" in found["nothing"]["reason"]
 
 
+@pytest.mark.exhaustive
 def test_an_exception_without_a_text_has_a_reason() -> None:
     """Its class fails when it is asked for one; the worker, which asks, goes on to the next function."""
     found = json.loads(measure(*w("unprintable", "short"), "--format", "json").stdout)
@@ -132,6 +134,7 @@ def test_an_exception_without_a_text_has_a_reason() -> None:
     assert [(row["status"], row["reason"][:5]) for row in found] == [("fail_to_run", "Odd: "), ("ok", "as ma")]
 
 
+@pytest.mark.exhaustive
 def test_files_named_as_modules_of_python_are_not_taken_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bench imports Python's own; a function of such a file cannot be measured, which is said."""
     monkeypatch.delenv("PYTHONPATH")  # which asks Python itself to take them
@@ -145,6 +148,7 @@ def test_files_named_as_modules_of_python_are_not_taken_for_them(monkeypatch: py
     assert found[0]["status"] == "ok"
 
 
+@pytest.mark.exhaustive
 def test_a_child_that_returns_from_a_call_measures_nothing() -> None:
     """It would take the same samples as the worker, beside it, and so would its own children."""
     assert measure(*w("forks")).return_value == 0
@@ -236,7 +240,7 @@ def test_a_module_that_lacks_another_says_which(monkeypatch: pytest.MonkeyPatch)
         resolved("bench_test_needy:f")
 
 
-@pytest.mark.parametrize("chosen", [[], ["--processes", "4"]])
+@pytest.mark.parametrize("chosen", first_of(1, [[], ["--processes", "4"]]))
 def test_what_fails_alike_in_every_process_fails_once(chosen: list[str]) -> None:
     """The first process says why."""
     usual = ["measure", "function", "--budget", "0.1", "--format", "json", *chosen]

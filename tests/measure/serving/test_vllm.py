@@ -262,6 +262,7 @@ def test_the_stat_logger_is_one_for_vllm() -> None:
     assert issubclass(serving.StatLogger, StatLoggerBase)
 
 
+@pytest.mark.exhaustive
 def test_samples_of_a_request_share_a_number(store: Store) -> None:
     """They are the samples that benchmarks of clients have, by the same names."""
     logger = serving.StatLogger(config())
@@ -322,6 +323,7 @@ def test_totals_of_steps_are_recorded_where_nobody_else_does(store: Store) -> No
     """) == [(9, 2, 531, 1, 500, 30, 31, 12.5, "output_wait", 3)]  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_what_is_queued_when_the_front_end_ends_is_written(store: Store) -> None:
     """Nobody tells a stat logger that the process ends."""
     script = """

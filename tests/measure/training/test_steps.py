@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from ...builders import stored
+from ...exhaustive import first_of
 
 SCRIPT = """
 import bench, torch
@@ -129,6 +130,7 @@ def test_a_script_with_nothing_but_steps_tells_phases_rate_use_and_memory(tmp_pa
     assert re.search(r"tokens/s[;,] MFU ", shown.output)  # a busy machine's mean step has its rate apart
 
 
+@pytest.mark.exhaustive
 def test_without_torch_there_are_whole_steps(tmp_path: Path) -> None:
     """Nothing imports it; a mark between two others is a step."""
     launched(tmp_path, WITHOUT_TORCH)
@@ -139,6 +141,7 @@ def test_without_torch_there_are_whole_steps(tmp_path: Path) -> None:
     assert found == {"latency": 5 + 3, "data_time": 5, "other_time": 5 + 3, "throughput": 5}
 
 
+@pytest.mark.exhaustive
 def test_a_forked_child_records_no_step_of_its_parent(tmp_path: Path) -> None:
     """A step that had ended when the child began is recorded once."""
     launched(tmp_path, FORKED)
@@ -237,7 +240,7 @@ LOOPS: dict[Callable[[nn.Module], None], dict[str, int]] = {
 }
 
 
-@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__.strip("_"))
+@pytest.mark.parametrize("loop", first_of(3, LOOPS), ids=lambda loop: loop.__name__.strip("_"))
 def test_loops_of_every_kind_are_taken_apart(loop: Callable[[nn.Module], None], store: Path, model: nn.Module) -> None:
     """Two models, accumulated gradients, scaled ones, closures, optimizers inside of the backward pass, none at all."""
     with bench.run("loop"):
@@ -249,6 +252,7 @@ def test_loops_of_every_kind_are_taken_apart(loop: Callable[[nn.Module], None], 
     assert found == {**ALL, **LOOPS[loop]}
 
 
+@pytest.mark.exhaustive
 def test_compiled_models_compile_as_without_bench(store: Path, model: nn.Module) -> None:
     """One graph, never again: neither the phases nor counting operations is seen by the compiler; the count is of all of it."""
     captured = []
@@ -283,7 +287,7 @@ def _raises_in(phase: str, model: nn.Module) -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "status"), [("forward", "fail_to_run"), ("backward", "fail_to_run"), ("other", "OOM")]
+    ("phase", "status"), first_of(1, [("forward", "fail_to_run"), ("backward", "fail_to_run"), ("other", "OOM")])
 )
 def test_a_step_that_fails_is_a_row_with_its_phase(phase: str, status: str, store: Path, model: nn.Module) -> None:
     """It is no sample; those before it are kept."""
@@ -296,6 +300,7 @@ def test_a_step_that_fails_is_a_row_with_its_phase(phase: str, status: str, stor
     assert counts(store)["latency"] == 4
 
 
+@pytest.mark.exhaustive
 def test_a_step_whose_failure_the_script_handles_is_a_row_and_no_sample(store: Path, model: nn.Module) -> None:
     """As loops do that skip a batch which is too large."""
     with bench.run("handled"):
@@ -314,7 +319,7 @@ def test_a_step_whose_failure_the_script_handles_is_a_row_and_no_sample(store: P
     assert stored("SELECT failed_steps FROM training_steps", store) == [(1,)]
 
 
-@pytest.mark.parametrize("stepped", [True, False])
+@pytest.mark.parametrize("stepped", first_of(1, [True, False]))
 def test_a_loop_left_by_break_keeps_a_step_whose_optimizer_ran(stepped: bool, store: Path, model: nn.Module) -> None:
     """A break at the end of a turn leaves a whole step, at its beginning none; a failure after the loop is not the step's."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -332,6 +337,7 @@ def test_a_loop_left_by_break_keeps_a_step_whose_optimizer_ran(stepped: bool, st
     assert [reason for (reason,) in stored("SELECT reason FROM outcomes WHERE case_id IS NOT NULL", store)] == []
 
 
+@pytest.mark.exhaustive
 def test_marks_see_the_loader_that_is_waited_for(store: Path, model: nn.Module) -> None:
     """A step is what lies between two marks."""
     loader: torch.utils.data.DataLoader[Any] = torch.utils.data.DataLoader(batches(), batch_size=None)  # type: ignore[arg-type]

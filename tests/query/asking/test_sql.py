@@ -15,6 +15,7 @@ from ...exhaustive import first_of
 from ..conftest import Bench
 
 
+@pytest.mark.exhaustive
 def test_a_query_comes_as_argument_file_or_stdin(bench: Bench, tmp_path: Path) -> None:
     """The three ways give the same bytes."""
     query = "SELECT config, count(*) AS runs FROM runs GROUP BY config ORDER BY config"

@@ -201,6 +201,7 @@ def test_a_gelu_in_float64_is_named_with_its_casts(warehouse: Builder) -> None:
     assert "here × 0.80 and × 0.62" in found.notes[0]
 
 
+@pytest.mark.exhaustive
 def test_an_operators_interval_has_what_the_profiler_may_add_to_each_call() -> None:
     """A small operator that is called often is the one that a profiler slows."""
     shares = {("small", 9.0): [0.5, 0.5], ("large", 1.0): [0.5, 0.5], ("", 0.0): [0.0, 0.0]}
@@ -259,6 +260,7 @@ def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first(warehouse: Buil
     assert found.whole.difference == -2.0 and found.unattributed.difference == 0
 
 
+@pytest.mark.exhaustive
 def test_a_break_that_moved_within_its_function_is_the_same() -> None:
     """At other lines, or in a copy of the file; where one side has more of them nobody knows which is new."""
     base: dict[tuple[str, str | None], float] = {("print", "/a/m.py:3 in f"): 1.0, ("print", "/a/m.py:9 in f"): 2.0}
@@ -274,6 +276,7 @@ def test_a_break_that_moved_within_its_function_is_the_same() -> None:
     assert len(why(warehouse, SIDES, "net", metric="graph_breaks").parts) == 5
 
 
+@pytest.mark.exhaustive
 def test_the_first_break_of_a_graph_has_its_reason(warehouse: Builder) -> None:
     """From none there is no ratio, but a difference."""
     reason: dict[tuple[str, str | None], float] = {("graph_break()", "/a/new.py:7 in forward"): 1.0}

@@ -94,6 +94,7 @@ def test_many_steps_are_shaded_by_how_many_are_where() -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_an_image_of_shades_is_one_picture_and_the_outliers() -> None:
     """A still has no data of shaded cells, and draws them by one mark; a page has the step of each cell."""
     figure = draw(slow_and_fast())
@@ -105,6 +106,7 @@ def test_an_image_of_shades_is_one_picture_and_the_outliers() -> None:
     assert len(figure.interactive()["data"]["values"]) == len(figure.rows) > len(values)
 
 
+@pytest.mark.exhaustive
 def test_an_image_is_clipped_only_where_a_curve_leaves_the_plot() -> None:
     """Each clipped line costs an image as much time as a thousand cells; on a page one may zoom in."""
     figure = draw(slow_and_fast())
@@ -114,6 +116,7 @@ def test_an_image_is_clipped_only_where_a_curve_leaves_the_plot() -> None:
     assert all(layer["mark"]["clip"] for layer in figure.spec(True)["layer"] if layer["mark"]["type"] in lines)
 
 
+@pytest.mark.exhaustive
 def test_medians_say_which_config_is_above() -> None:
     """A line for each, within its band, through steps of about the same tokens."""
     line = layers(draw(slow_and_fast()))["line"]["data"]["values"]
@@ -162,6 +165,7 @@ def test_a_logarithmic_axis_has_no_place_for_zero() -> None:
     assert figure.provenance.counts[0]["incomplete"] == 1
 
 
+@pytest.mark.exhaustive
 def test_a_sample_is_drawn_as_points_of_the_look_asked_for() -> None:
     """So many of each config, the same every time, and the subtitle says that it is a sample."""
     first, second = (draw(slow_and_fast(), sample_points=100, alpha=0.3, point_size=4) for _ in range(2))
@@ -309,7 +313,7 @@ def test_the_public_function_returns_a_valid_altair_chart(color_by: str, configs
     assert chart.to_dict(validate=True)["mark"]["type"] == "point"
 
 
-@pytest.mark.parametrize("name", ["one", "two", "batch"])
+@pytest.mark.parametrize("name", first_of(1, ["one", "two", "batch"]))
 def test_the_spec_is_the_one_looked_at(name: str) -> None:
     """A change of the picture is a change of a golden file: BENCH_GOLDEN=1 writes it anew; then look at the chart."""
     builder = few("A") if name != "two" else add_few(few("A"), "B", [(32, 8.0), (512, 30.0)])
@@ -369,6 +373,7 @@ def test_each_step_has_its_fitted_time() -> None:
     assert [row[place] for row in cursor.fetchall()] == [fitted for _, fitted in pairs]
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_fitted_says_why() -> None:
     """The steps are drawn all the same."""
     builder = add_few(few("A"), "B", [*costly()])
@@ -393,7 +398,7 @@ def test_of_many_models_the_subtitle_says_how_many_there_are() -> None:
     assert all("fit" in count for count in figure.provenance.counts)
 
 
-@pytest.mark.parametrize("size", [None, (3.3, 2.2)])
+@pytest.mark.parametrize("size", first_of(1, [None, (3.3, 2.2)]))
 def test_a_colour_bar_stands_beside_the_plot_and_the_names_below(size: tuple[float, float] | None) -> None:
     """Names below a bar as high as the plot would be cut off by the end of the image."""
     builder = Builder()
@@ -407,6 +412,7 @@ def test_a_colour_bar_stands_beside_the_plot_and_the_names_below(size: tuple[flo
     assert bar < ((size or (6, 4))[1] * 72) / 1.4
 
 
+@pytest.mark.exhaustive
 def test_steps_that_share_a_cell_are_all_drawn() -> None:
     """The counts are of steps, as the subtitle's are: all that are kept, or as many as the sample has."""
     store = many(6000)
