@@ -34,7 +34,12 @@ TRIAL = re.compile(r"(?:trial|run)[_-]?\d+", re.IGNORECASE)
 VERSION, SLICES, AGGREGATE = "aiperf_version", "timeslices", "metadata.aggregation_type"
 COMBINATIONS = "per_combination_metrics"
 AGGREGATES = ("sweep_aggregate", "aggregate")  # folders
+SWEEP = f"{AGGREGATES[0]}/profile_export_aiperf_sweep.json"
+COMBINATION = re.compile(
+    rf"({'|'.join(LOAD)})_([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)"
+)  # a folder of one setting of a sweep: concurrency_10
 SUMS_UP = "sums up trials, which are runs themselves"
+SUMMED_UP = "says again what the aggregate of its sweep says"
 STATISTIC = re.compile(r"(?P<metric>\w+?)_(?P<statistic>avg|min|max|std|p\d+)(?:_ms)?")  # ttft_p99_ms
 COUNTS = {"request_count": "completed", "error_request_count": "failed", "good_request_count": "good_requests"}
 SETTINGS = ("input_config", "error_summary", "telemetry_data", "telemetry_stats", "server_metrics_summary")
@@ -87,12 +92,8 @@ class AiperfSummary(JsonFormat):
     )
     shapes = (
         frozenset({VERSION, "request_latency.avg"}), frozenset({VERSION, "input_config", "request_count.avg"}),
-        frozenset({f"{SLICES}[].request_latency.avg"}), frozenset({VERSION, AGGREGATE}),
+        frozenset({f"{SLICES}[].request_latency.avg"}),
     )  # fmt: skip
-
-    def left_out(self, head: Head) -> str | None:
-        """Summaries of trials, which are loaded themselves."""
-        return SUMS_UP if AGGREGATE in head.paths else None
 
     def result_set(self, name: str) -> str:
         """The trial."""
@@ -134,30 +135,41 @@ class AiperfSummary(JsonFormat):
 
 
 class AiperfSweep(JsonFormat):
-    """Sweeps of AIPerf, of which nothing else was kept."""
+    """Means over trials of AIPerf, of which nothing else was kept."""
 
     name = "aiperf-sweep"
-    doc = "AIPerf sweep aggregate JSON (profile_export_aiperf_sweep.json) without its trials"
+    doc = "AIPerf aggregate JSON, of a sweep or of trials (profile_export_aiperf_sweep.json, …_aggregate.json), without them"
     becomes = "combination → case, named by the folder; mean over trials → metric. Trials beside it are loaded instead"
     lost = "which combinations were best"
-    places = tuple(f"{'*/' * deep}profile_export_aiperf_sweep.json" for deep in (1, 2, 3, 4))
-    shapes = (frozenset({f"{COMBINATIONS}[].parameters", f"{COMBINATIONS}[].metrics"}),)
+    places = tuple(
+        f"{'*/' * deep}profile_export_aiperf_{kind}.json" for deep in (1, 2, 3, 4) for kind in ("sweep", "aggregate")
+    )
+    shapes = (
+        frozenset({f"{COMBINATIONS}[].parameters", f"{COMBINATIONS}[].metrics"}),
+        frozenset({VERSION, AGGREGATE, "metrics"}),
+    )  # fmt: skip
 
     def left_out(self, head: Head) -> str | None:
-        """The aggregate of trials that lie beside it."""
+        """The aggregate of what lies beside it: trials, or of trials the aggregate of their sweep."""
         folder = _above(head.path)
-        is_beside = folder != head.path.absolute().parent and any(
-            next(folder.glob(f"{'*/' * deep}{SUMMARY}"), None) for deep in (1, 2, 3)
-        )
-        return SUMS_UP if is_beside else None
+        if folder == head.path.absolute().parent:
+            return None
+        if any(next(folder.glob(f"{'*/' * deep}{SUMMARY}"), None) for deep in (1, 2, 3)):
+            return SUMS_UP
+        sweeps = [above / part / SWEEP for above in (folder, folder.parent) for part in ("", AGGREGATES[1])]
+        return SUMMED_UP if AGGREGATE in head.paths and any(map(Path.is_file, sweeps)) else None
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
-        """A record a combination."""
-        about = {key: document.get(key) for key in ("num_profile_runs", "num_successful_runs")}
-        results.run(tags={key: value for key, value in about.items() if value is not None})
-        if document.get("failed_runs"):
-            results.note(f"failed trials: {show(document['failed_runs'])}")
-        records: list[Any] = document.array(COMBINATIONS)
+        """A record a combination; trials of one setting are one."""
+        of_trials = COMBINATIONS not in document
+        about = document.section("metadata") if of_trials else document
+        tags = {key: about.get(key) for key in ("num_profile_runs", "num_successful_runs")}
+        results.run(tags={key: value for key, value in tags.items() if value is not None})
+        if about.get("failed_runs"):
+            results.note(f"failed trials: {show(about['failed_runs'])}")
+        records: list[Any] = [document] if of_trials else document.array(COMBINATIONS)
+        for key in (VERSION, "schema_version") if of_trials else ():
+            document.take(key)
         return records
 
     def load(self, record: Object, results: Results) -> None:
@@ -168,7 +180,10 @@ class AiperfSweep(JsonFormat):
             leaf if leaves.count(leaf) == 1 else name: _serving.axis_value(value)
             for (name, value), leaf in zip(settings.items(), leaves, strict=True)
         }
-        case = results.case(_above(results.part.path).name or "aiperf", suite="serving", parameters=axes)
+        above = _above(results.part.path)
+        axes = axes or _setting(results.part.path.absolute().parent) or _setting(above)
+        name = (above.parent if _setting(above) else above).name
+        case = results.case(name or "aiperf", suite="serving", parameters=axes)
         metrics = record.section("metrics")
         for key in [key for key, value in metrics.items() if isinstance(value, Object)]:
             one, match = metrics.section(key), STATISTIC.fullmatch(key)
@@ -183,9 +198,15 @@ class AiperfSweep(JsonFormat):
 def _above(path: Path) -> Path:
     """The folder of a benchmark, above the folders of its aggregates."""
     folder = path.absolute().parent
-    while folder.name in AGGREGATES:
+    while {folder.name, folder.parent.name}.intersection(AGGREGATES):
         folder = folder.parent
     return folder
+
+
+def _setting(folder: Path) -> dict[str, float]:
+    """The axis that a folder of one combination is named by."""
+    match = COMBINATION.fullmatch(folder.name)
+    return {match[1]: int(whole) if (whole := float(match[2])).is_integer() else whole} if match else {}
 
 
 def _summary(case: Subject, metrics: Object, at: int | None, phase: str | None = None) -> None:

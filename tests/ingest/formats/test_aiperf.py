@@ -116,3 +116,60 @@ def test_a_sweep_without_its_trials_is_its_means(tmp_path: Path, load: Load, row
     lay(tmp_path / "own", {f"sweep_aggregate/{name}": content, f"concurrency_10/{SUMMARY_NAME}": trial})
     report = load(tmp_path / "own")
     assert [(line.format, line.loaded) for line in report.lines if line.loaded] == [("aiperf-summary", 1)]
+
+
+def of_trials(mean: float) -> bytes:
+    """The aggregate that AIPerf writes of several trials of one setting."""
+    metric = {
+        "mean": mean,
+        "std": 1.0,
+        "cv": 0.02,
+        "se": 0.6,
+        "ci_low": mean - 2.5,
+        "ci_high": mean + 2.5,
+        "t_critical": 4.303,
+    }
+    return json.dumps({
+        "schema_version": "1.0", "aiperf_version": "0.9.0",
+        "metadata": {"aggregation_type": "confidence", "num_profile_runs": 3, "num_successful_runs": 2,
+                     "failed_runs": ["run_0002"]},
+        "metrics": {"request_throughput_avg": metric | {"unit": "requests/sec"},
+                    "time_to_first_token_p99": metric | {"unit": "ms"}},
+    }).encode()  # fmt: skip
+
+
+def test_trials_of_which_only_the_aggregate_was_kept_are_their_means(tmp_path: Path, load: Load, rows: Rows) -> None:
+    """A case named by the folder of the benchmark, with the load by which a sweep names its folders; failed trials are told."""
+    name, values = "profile_export_aiperf_aggregate.json", (("request_throughput", None), ("ttft", "p99"))
+    lay(tmp_path / "alone", {f"aggregate/{name}": of_trials(50)})
+    lay(tmp_path / "repeated", {f"aggregate/concurrency_{many}/{name}": of_trials(many) for many in (10, 20)})
+    lay(tmp_path / "apart", {f"request_rate_2.5/aggregate/{name}": of_trials(30)})
+    for folder in ("alone", "repeated", "apart"):
+        report = load(tmp_path / folder)
+        assert any("run_0002" in note for note in report.notes)
+
+    found = rows("""
+        SELECT name, parameters, metric, statistic, value
+        FROM metrics JOIN cases USING (run_id, case_id)
+        WHERE value IS NOT NULL ORDER BY ALL
+    """)
+    axes = ("alone", None, 50), ("apart", {"request_rate": 2.5}, 30), *(("repeated", {"concurrency": n}, n) for n in (10, 20))
+    assert [(case, json.loads(given or "null"), *rest) for case, given, *rest in found] == [
+        (case, given, metric, statistic, mean * (1e6 if statistic else 1))
+        for case, given, mean in axes
+        for metric, statistic in values
+    ]
+
+
+def test_an_aggregate_beside_what_it_sums_up_is_left_out(tmp_path: Path, load: Load) -> None:
+    """Trials, or the aggregate of the sweep that they are of."""
+    name, ((sweep, content),) = "profile_export_aiperf_aggregate.json", SAMPLES["aiperf-sweep"].items()
+    (trial,) = SAMPLES["aiperf-summary"].values()
+    lay(tmp_path / "a", {f"aggregate/{name}": of_trials(50), f"profile_runs/run_0001/{SUMMARY_NAME}": trial})
+    lay(
+        tmp_path / "b",
+        {f"aggregate/concurrency_10/{name}": of_trials(10), f"aggregate/sweep_aggregate/{sweep}": content},
+    )
+    for folder, path in (("a", f"aggregate/{name}"), ("b", f"aggregate/concurrency_10/{name}")):
+        report = load(tmp_path / folder / path)
+        assert not any(line.loaded for line in report.lines), folder
