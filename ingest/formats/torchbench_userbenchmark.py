@@ -1,17 +1,27 @@
-"""TorchBench userbenchmarks: metrics named by pairs of key and value, or by words of the benchmark's own."""
+"""TorchBench userbenchmarks and their bisections: metrics named by pairs of key and value, or by words of the benchmark's own."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
+from ...warehouse.events import as_json
 from ..readers.declared import Declared, Quantity
-from ..readers.document import Object
+from ..readers.document import BadRecord, Object, show
+from ..readers.json_format import UnlocatedRecords
 from ..readers.results import Results, Subject
 
 PAIRS = re.compile(r"(\w+)=(.*?)(?:, (?=\w+=)|$)")
 WORDS = re.compile(  # of the run on CPUs: alexnet-eval_latency
     r"(?P<model>.+?)-(?P<test>train|eval)(?:-(?P<run>.+))?_(?P<metric>latency|throughput|cmem|iter_latencies|iter_throughputs)"
 )
+NIGHTLY = re.compile(  # of torch-nightly: test_eval[resnet50-cuda-eager]_latency
+    r"test_(?P<test>train|eval)\[(?P<model>.+)-(?P<device>[^-]+)-(?P<backend>[^-]+)\]_(?P<metric>latency|cmem|gmem)"
+)
+NIGHTLY_METRICS = {
+    "latency": "latencies",
+    "cmem": "cpu_peak_mem",
+    "gmem": "gpu_peak_mem",
+}  # -> what they are to test_bench
 METRICS = {  # by their name in the runs of TorchBench's own models; what it calls GB are GiB: 3.8720703125 is 3,965 MiB
     "latencies": Quantity("latency", "ms", "median"), "cpu_peak_mem": Quantity("cpu_peak", "GiB", better="lower"),
     "gpu_peak_mem": Quantity("gpu_peak", "GiB", better="lower"), "ttfb": Quantity("ttfb", "ms"),
@@ -33,8 +43,8 @@ class TorchbenchUserbenchmark(Declared):
     becomes = (
         "pairs or words in the name of a metric → case (model) and axes; other metrics → a case of the benchmark's name"
     )
-    holds = Object
-    shapes = (frozenset({"name", "environ.pytorch_git_version", "metrics"}),)
+    holds: ClassVar[type | tuple[type, ...]] = Object
+    shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"name", "environ.pytorch_git_version", "metrics"}),)
     about = {"git_commit": "environ.pytorch_git_version", "torch": "environ.pytorch_version", "gpus": "environ.device"}
 
     def identity(self, name: str) -> str:
@@ -57,10 +67,51 @@ class TorchbenchUserbenchmark(Declared):
     def load(self, record: Object, results: Results) -> None:
         """One metric."""
         key, value, suite = record.name("key"), record.take("value"), record.text("suite")
-        axes = dict(PAIRS.findall(key)) if PAIRS.match(key) else _words(key, suite)
+        axes = dict(PAIRS.findall(key)) if PAIRS.match(key) else _nightly(key) or _words(key, suite)
         case, metric = _case(results, suite, axes), axes.get("metric", key)
         METRICS.get(metric, Quantity(metric)).add(case, value)
         case.fields(record.left())
+
+
+class TorchbenchBisection(TorchbenchUserbenchmark):
+    """What a bisection of a userbenchmark found, with the metrics of both commits of each step."""
+
+    name = "torchbench-bisection"
+    doc = "TorchBench bisection JSON (bisection.py)"
+    becomes = "commit → run with its metrics, as `torchbench-userbenchmark`"
+    histories = True
+    holds = (Object, list)
+    shapes = (
+        frozenset({"result[].commit1_digest", "result[].commit2_digest"}),
+        frozenset({"[].commit1_digest", "[].commit2_digest"}),
+        frozenset({"target_repo", "start", "end", "result"}),
+    )
+
+    def open(self, document: Any, results: Results) -> Iterator[Any]:
+        """A run a commit; one that ends a step and begins the next is there twice."""
+        steps = document if isinstance(document, list) else document.array("result")
+        tags = {} if isinstance(document, list) else document.left()
+        met = set()
+        for step in steps:
+            for side in ("commit1", "commit2") if isinstance(step, Object) else ():
+                digest, commit, time = step.get(f"{side}_digest"), step.get(side), step.get(f"{side}_time")
+                content = as_json([commit, digest])
+                if content in met:
+                    continue
+                met.add(content)
+                about = digest if isinstance(digest, Object) and isinstance(digest.get("metrics"), Object) else Object()
+                described: Mapping[str, Any] = self._described(about)
+                said = {"commit": commit, "commit_time": time, **tags, **about.section("environ").left()}
+                results.run(content=content, **{**described, "tags": described["tags"] | said})
+                if about:
+                    yield from self.find(about)
+                else:
+                    yield UnlocatedRecords(digest, BadRecord(f"{side}_digest is {show(digest)}, without metrics"))
+
+
+def _nightly(key: str) -> dict[str, str]:
+    words = NIGHTLY.fullmatch(key)
+    return {**words.groupdict(), "metric": NIGHTLY_METRICS[words["metric"]]} if words else {}
 
 
 def _words(key: str, suite: str | None) -> dict[str, str]:
@@ -71,10 +122,12 @@ def _words(key: str, suite: str | None) -> dict[str, str]:
 
 def _case(results: Results, suite: str | None, axes: dict[str, str]) -> Subject:
     size = axes.get("bs", "")
-    more = {key: value for key, value in axes.items() if key not in ("model", "test", "device", "bs", "metric")}
+    more = {
+        key: value for key, value in axes.items() if key not in ("model", "test", "device", "backend", "bs", "metric")
+    }
     test = {"train": "training", "eval": "inference"}.get(axes.get("test", ""), axes.get("test"))
     return results.case(
         axes.get("model") or suite or "userbenchmark", suite=suite, mode=test, device=axes.get("device"),
-        batch_size=int(size) if size.isdecimal() and len(size) < 10 else None,
+        backend=axes.get("backend"), batch_size=int(size) if size.isdecimal() and len(size) < 10 else None,
         parameters={key: value for key, value in more.items() if value not in NONE},
     )  # fmt: skip

@@ -597,6 +597,16 @@ sample("torchbench-userbenchmark", {
                 "model=bert, test=train, device=cuda, bs=None, extra_args=['--x'], metric=gpu_peak_mem": 2.0, "overhead": 3.0,
                 "alexnet-eval-amp_iter_latencies": [58.25, 58.5], "alexnet-eval-amp_cmem": 0.5},
 })  # fmt: skip
+BISECTED = [{
+    "name": "torch-nightly", "metrics": {"test_eval[yolov3-cuda-eager]_latency": ms, "test_eval[yolov3-cuda-eager]_gmem": 2.0},
+    "environ": {"pytorch_git_version": commit * 20, "pytorch_version": "2.9", "device": "GPU", "git_commit_hash": commit * 20},
+} for commit, ms in (("a1", 57.25), ("b2", 63.5))]  # fmt: skip
+sample("torchbench-bisection", {
+    "target_repo": "pytorch", "start": "a1a1a1a", "end": "b2b2b2b", "result": [
+        {"commit1": "a1a1a1a", "commit1_time": "2026-05-01 16:38:26 +0000", "commit1_digest": BISECTED[0],
+         "commit2": "b2b2b2b", "commit2_time": "2026-05-01 16:41:51 +0000", "commit2_digest": BISECTED[1]},
+    ],
+})  # fmt: skip
 sample("codspeed", {
     "creator": {"name": "codspeed-go", "version": "1", "pid": 7}, "instrument": {"type": "walltime"},
     "benchmarks": [{"name": "b", "uri": "a.go::b", "config": {"max_rounds": None}, "stats": {

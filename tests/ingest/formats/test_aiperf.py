@@ -153,7 +153,11 @@ def test_trials_of_which_only_the_aggregate_was_kept_are_their_means(tmp_path: P
         FROM metrics JOIN cases USING (run_id, case_id)
         WHERE value IS NOT NULL ORDER BY ALL
     """)
-    axes = ("alone", None, 50), ("apart", {"request_rate": 2.5}, 30), *(("repeated", {"concurrency": n}, n) for n in (10, 20))
+    axes = (
+        ("alone", None, 50),
+        ("apart", {"request_rate": 2.5}, 30),
+        *(("repeated", {"concurrency": n}, n) for n in (10, 20)),
+    )
     assert [(case, json.loads(given or "null"), *rest) for case, given, *rest in found] == [
         (case, given, metric, statistic, mean * (1e6 if statistic else 1))
         for case, given, mean in axes

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bench.ingest.readers.declared import Declared, Quantity
-from bench.warehouse.events import CaseRecord, Metric, Timing
+from bench.warehouse.events import CaseRecord, Metric, Reject, Timing
 
 from .reading import Read, read, read_file
 from .samples import SAMPLES
@@ -93,6 +93,10 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
          ("bert", "test_bench", "training", "cuda", {"extra_args": "['--x']"}), ("test_bench", "test_bench", {}),
          ("alexnet", "test_bench", "inference", {"run": "amp"})],
         [{"latency_median": 12.5e6}, {"gpu_peak": 2.0 * 2**30}, {"overhead": 3.0}, {"latency": [58.25e6, 58.5e6], "cpu_peak": 2.0**29}],
+    ),
+    "torchbench-bisection": (
+        [("yolov3", "torch-nightly", "inference", "cuda", "eager", {})] * 2,
+        [{"latency_median": 63.5e6, "gpu_peak": 2.0 * 2**30}],  # of the last run
     ),
     "codspeed": (
         [("a.go::b", {})],
@@ -339,3 +343,21 @@ def test_an_axis_larger_than_its_column_is_a_reject() -> None:
     found = read("hf-benchmark", json.dumps(document).encode(), name)
 
     assert [reason for _, reason in found.rejects()] == [f"sequence_length is {10**30}, not a whole number of 64 bits"]
+
+
+def test_each_commit_of_a_bisection_is_a_run() -> None:
+    """One that ends a step and begins the next is one run; a commit without metrics is a reject that says so."""
+    found = json.loads(SAMPLES["torchbench-bisection"]["results.json"])
+    (step,) = found["result"]
+    after = {f"commit1{key}": step[f"commit2{key}"] for key in ("", "_time", "_digest")}
+    steps = [
+        step,
+        after | {"commit2": "c3c3c3c", "commit2_time": "2026-05-01 17:00:00 +0000", "commit2_digest": "timeout"},
+    ]
+    for document in (found | {"result": steps}, steps):  # the list alone is what an issue quotes
+        got = read("torchbench-bisection", document)
+        assert [run.git_commit for run in got.tally.runs] == ["a1" * 20, "b2" * 20, "c3c3c3c"]
+        assert (got.tally.loaded, got.tally.rejected) == (4, 1)
+        assert 'commit2_digest is "timeout", without metrics' in [reject.reason for reject in got.of(Reject)]
+        medians = [(metric.run_id, metric.value) for metric in got.of(Metric) if metric.metric == "latency"]
+        assert medians == [(got.tally.runs[0].run_id, 57.25e6), (got.tally.runs[1].run_id, 63.5e6)]
