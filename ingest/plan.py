@@ -20,7 +20,7 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
-from .readers.document import BadRecord
+from .readers.document import BadRecord, instant
 from .readers.files import FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
 from .readers.folders import folder_config, folders_in
 from .readers.unrecognised import describe, is_begun_json, read_unpacked
@@ -28,6 +28,7 @@ from .registry import find_format, formats
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
 
 SHOWN = 10  # files that an error names
+NIGHT_US = 12 * 3600 * 10**6  # between files of a folder, from which on they are of two nights
 SIDE_BY_SIDE_BYTES = 64 << 20  # below this a thread pool costs what it saves
 
 
@@ -265,9 +266,10 @@ def _plan_set(
     if want.path.is_dir() and (left := left_below(want.path, places)):
         plan.notes.append(left)
     default = folder_config(want.path, want.above) if want.above else folder.name or folder.anchor
-    for (_, group, _), files in found.items():
+    for (_, group, day), files in found.items():
         label = _join(want.config, group) if want.config else None
-        _plan_run(files, label, _join(default, group), known, plan)
+        for night in [files] if day else _nights(files):
+            _plan_run(night, label, _join(default, group), known, plan)
 
 
 def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: SourceOptions) -> NoFilesError:
@@ -535,6 +537,22 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
             plan.items.append(_grown(file, file.match, known, plan))
         else:
             plan.items.append(_fresh(file, config, run_id, label, known, plan, whole=whole))
+
+
+def _nights(files: list[_File]) -> list[list[_File]]:
+    """Files that say when they were measured, apart where 12 hours passed between two; those that do not say, with the first."""
+    if len(files) < 2 or all(file.is_unchanged() for file in files) or (pattern := files[0].format.began) is None:
+        return [files]
+    said = [(pattern.search(read_head(file.path).text), file) for file in files]
+    dated = [(moment, file) for match, file in said if match and (moment := instant(match[1])) is not None]
+    dated.sort(key=lambda one: (one[0], one[1].name))
+    nights: list[list[_File]] = [[]]
+    for (before, _), (moment, file) in itertools.pairwise([dated[0], *dated] if dated else []):
+        if moment - before > NIGHT_US:
+            nights.append([])
+        nights[-1].append(file)
+    nights[0] += [file for file in files if all(file is not other for _, other in dated)]
+    return nights
 
 
 def _not_forgotten(run_id: str, known: KnownSources) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...warehouse.events import Environment
-from ..readers.document import BadRecord, Object, labels, show
+from ..readers.document import BadRecord, Object, instant, labels, show
 from ..readers.json_format import JsonFormat
 from ..readers.results import Results, Subject, number
 
@@ -25,6 +25,7 @@ PHASES = {  # what an iteration measured, and in which phase; old versions say m
     "MainWarmup": ("latency", "warmup"), "Pilot": ("latency", "warmup"),
 }  # fmt: skip
 RESULTS = {kind for kind, (metric, phase) in PHASES.items() if (metric, phase) == ("latency", "steady")}
+BEGAN = re.compile(r"\d{8}-\d{6}$")  # at the end of a title
 JOB = re.compile(r"[^:]*: (?P<id>[^( \[]*)(?:\((?P<settings>.*)\))?(?: \[.*\])?")
 
 
@@ -34,6 +35,7 @@ class BenchmarkDotNet(JsonFormat):
     name = "benchmarkdotnet"
     doc = "BenchmarkDotNet JSON"
     becomes = "results → timings (pilot: warmup, jitting: cold), overhead"
+    began = re.compile(r'"Title": *"[^"]{0,1000}?\b(\d{8}-\d{6})"')
     places = ("results/*.json",)
     shapes = (frozenset({"HostEnvironmentInfo", "Benchmarks"}),)
 
@@ -49,7 +51,12 @@ class BenchmarkDotNet(JsonFormat):
             logical_cores=host.count("LogicalCoreCount") or host.count("ProcessorCount"), os=host.text("OsVersion"),
             architecture=host.text("Architecture"), extra=labels(host.left()),
         )  # fmt: skip
-        results.run(environment=environment, tags=document.left() | {"HostEnvironmentInfo": None})
+        title = document.get("Title")
+        began = BEGAN.search(title) if isinstance(title, str) else None
+        results.run(
+            started_at=instant(began[0]) if began else None, environment=environment,
+            tags=document.left() | {"HostEnvironmentInfo": None},
+        )  # fmt: skip
         results.note("its means are over iterations that are means over operations already: means of means")
         return records
 

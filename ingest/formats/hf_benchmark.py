@@ -28,6 +28,7 @@ class HfBenchmark(Declared):
     )
     lost = "when each token came"
     lines = True
+    began = re.compile(r'"timestamp": *"([^"]{8,40})"')
     shapes = (frozenset({"metadata.hardware_info", "measurements.e2e_latency", "config.batch_size"}),)
     about = {
         "started_at": "metadata.timestamp", "git_commit": "metadata.commit_id", "git_branch": "metadata.branch_name",

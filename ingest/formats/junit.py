@@ -27,6 +27,7 @@ class JUnit(Format):
     becomes = "test → case named classname.name; `time` → timing, of one that did not pass → time_until_failure"
     lost = "counts and sums of suites"
     unpacks = True
+    began = re.compile(r'\btimestamp="([^"]{8,40})"')
 
     def recognise(self, head: Head) -> bool:
         """Return whether its first element is a test suite."""

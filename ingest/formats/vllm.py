@@ -34,6 +34,7 @@ class Vllm(JsonFormat):
         "output_throughput, total_throughput"
     )
     lost = "generated texts"
+    began = re.compile(r'"date": *"([^"]{8,40})"')
     holds = (Object, list)
     places = ("*/run=*.json", "*/*/run=*.json", "*/*.failure.json")
     shapes = (

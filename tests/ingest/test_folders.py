@@ -1,8 +1,9 @@
 """Folders of folders: what `bench ingest profiling_dir/` makes of them."""
 
 import itertools
+import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,47 @@ def test_tables_that_lie_deeper_are_proposed_for_the_whole_path(load: Load, rows
 def test_a_repeat_is_told_by_its_name(name: str, repeats: bool) -> None:
     """By a word that counts, or a date; a bare number may be a setting."""
     assert is_repeat(name) is repeats
+
+
+def served(began: str) -> bytes:
+    """A result of vLLM, which says when it was measured; each is other content."""
+    return json.dumps({
+        "date": began, "model_id": "m", "backend": "vllm", "num_prompts": 10, "request_rate": "inf",
+        "mean_ttft_ms": float(began[-6:]),
+    }).encode()  # fmt: skip
+
+
+def titled(began: str) -> bytes:
+    """A report of BenchmarkDotNet, whose title says when it was measured."""
+    named = {"Title": f"Parsers.Json-{began}", "HostEnvironmentInfo": {"ProcessorName": "P"}}
+    return json.dumps(
+        {**named, "Benchmarks": [{"FullName": "a", "Statistics": {"OriginalValues": [float(began[-6:])]}}]}
+    ).encode()
+
+
+@pytest.mark.parametrize("result", [served, titled])
+def test_files_that_say_they_are_of_several_nights_are_several_runs(
+    load: Load, rows: Rows, tmp_path: Path, result: Callable[[str], bytes]
+) -> None:
+    """Nobody names them by their day; what comes later joins its night, and a night may begin before midnight."""
+
+    def nights() -> list[tuple[str, int]]:
+        return [(str(began), files) for began, files in rows("""
+            SELECT r.started_at, count(DISTINCT source_id) FROM runs AS r JOIN sources USING (run_id) GROUP BY ALL ORDER BY 1
+        """)]  # fmt: skip
+
+    began = {"a0": "20260501-233000", "b0": "20260502-010000", "a1": "20260502-233100", "b1": "20260503-010100"}
+    lay(tmp_path / "in", {f"{name}.json": result(moment) for name, moment in began.items()})
+    load(tmp_path / "in")
+    assert nights() == [("2026-05-01 23:30:00", 2), ("2026-05-02 23:31:00", 2)]
+
+    lay(
+        tmp_path / "in",
+        {f"{name}.json": result(moment) for name, moment in (("c1", "20260503-020200"), ("a2", "20260503-233200"))},
+    )
+    load(tmp_path / "in")
+    assert nights() == [("2026-05-01 23:30:00", 2), ("2026-05-02 23:31:00", 3), ("2026-05-03 23:32:00", 1)]
+    assert not any(line.loaded for line in load(tmp_path / "in").lines)
 
 
 @pytest.mark.parametrize("vanishing", [2, 10_000])

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from bench.ingest.readers.document import instant
 from bench.warehouse.events import CaseRecord, Metric
 
 from .reading import read
@@ -138,6 +139,12 @@ def test_the_host_is_the_environment() -> None:
     assert (env.cpu, env.logical_cores, env.os) == ("P", 8, "Linux")
     assert json.loads(env.extra or "")["RuntimeVersion"] == "8"
     assert got.tags == {"Title": "B-20240506"}
+
+
+def test_the_title_says_when_a_run_began() -> None:
+    """As BenchmarkDotNet has ended it since 2018."""
+    (run,) = read("benchmarkdotnet", document(benchmark()) | {"Title": "B-20240506-070809"}).tally.runs
+    assert run.started_at == instant("2024-05-06T07:08:09Z")
 
 
 def test_original_values_are_the_samples_where_no_result_was_written() -> None:
