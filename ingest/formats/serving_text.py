@@ -19,6 +19,8 @@ BEFORE = 40  # lines before a result in which the command and a heading are look
 MODEL = re.compile(
     r"--model[ =]'?\"?([^\s'\"\\,]+)|\bmodel(?:_id)?='([^']+)'|^\W*Model\W*:\W*([\w./:-]+)", re.MULTILINE
 )
+PROMPTS = re.compile(r"#(Input|Output) tokens: [0-9]+")  # SGLang's, of the prompts that it drew: no heading
+NOT_SET = "not set"
 HEADING = re.compile(r"(?:#+ *|\*\*)?([^|`{}\[\]]{1,80}?)(?::|\*\*:?)?")
 COMMANDS = (
     "```",
@@ -36,7 +38,9 @@ FIELDS = {  # what the JSON calls it
     "Input token throughput (tok/s)": "input_throughput", "Output token throughput (tok/s)": "output_throughput",
     "Peak output token throughput (tok/s)": "max_output_tokens_per_s", "Peak concurrent requests": "max_concurrent_requests",
     "Total token throughput (tok/s)": "total_token_throughput", "Total Token throughput (tok/s)": "total_token_throughput",
-    "Concurrency": "concurrency",
+    "Concurrency": "concurrency", "Accept length": "accept_length", "Total input text tokens": "total_input_text_tokens",
+    "Total input vision tokens": "total_input_vision_tokens",
+    "Total generated tokens (retokenized)": "total_output_tokens_retokenized",
 }  # fmt: skip
 AXES = {
     "Backend": "backend", "Traffic request rate": "request_rate", "Request rate configured (RPS)": "request_rate",
@@ -79,6 +83,8 @@ def _read(results: Results, block: list[str], before: list[str]) -> None:
     axes: dict[str, Any] = {}
     for key, text in pairs:
         value = number(text)
+        if key in AXES and text == NOT_SET:
+            continue
         if key in AXES:
             axes[AXES[key]] = text if value is None else int(value) if value.is_integer() else value
         elif match := AGGREGATE.fullmatch(key):
@@ -106,6 +112,8 @@ def _heading(before: list[str]) -> str | None:
     """The line that tells one result from the next: the last before it that is a heading, or ends with a colon."""
     for line in reversed(before):
         text = line.strip()
+        if PROMPTS.fullmatch(text):
+            continue
         if text.endswith((":", ":**")) or text.startswith(("#", "**")):
             match = HEADING.fullmatch(text)
             return match[1].strip("# *:") or None if match else None

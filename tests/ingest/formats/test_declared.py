@@ -361,3 +361,39 @@ def test_each_commit_of_a_bisection_is_a_run() -> None:
         assert 'commit2_digest is "timeout", without metrics' in [reject.reason for reject in got.of(Reject)]
         medians = [(metric.run_id, metric.value) for metric in got.of(Metric) if metric.metric == "latency"]
         assert medians == [(got.tally.runs[0].run_id, 57.25e6), (got.tally.runs[1].run_id, 63.5e6)]
+
+
+def test_what_sglang_prints_is_named_as_in_its_json() -> None:
+    """The prompts that it drew, printed above, are no heading: they differ from run to run. A load that is not set is no axis."""
+    text = """after the change:
+#Input tokens: 31993
+#Output tokens: 6401
+
+============ Serving Benchmark Result ============
+Backend:                                 sglang
+Traffic request rate:                    inf
+Max request concurrency:                 not set
+Successful requests:                     32
+Total input tokens:                      32768
+Total input text tokens:                 32768
+Total generated tokens:                  6400
+Total generated tokens (retokenized):    6390
+Accept length:                           2.85
+Mean E2E Latency (ms):                   6264.10
+==================================================
+"""
+    got = read("serving-text", text, "log.txt")
+    assert cases(got) == [
+        (
+            "log",
+            "serving",
+            "sglang",
+            {"heading": "after the change", "input_tokens": 1024, "output_tokens": 200, "request_rate": "inf"},
+        )
+    ]
+    found = values(got)
+    assert (found["total_output_tokens_retokenized"], found["accept_length"], found["latency_mean"]) == (
+        6390,
+        2.85,
+        6264.1e6,
+    )
