@@ -25,6 +25,7 @@ TAGS = (
     "submission_entry",
     "seed",
 )
+AXES = {"global_batch_size": "global_batch_size", "division": "submission_division"}  # axis -> key of an entry
 SPANS = {  # a time between two entries
     ("run_start", "run_stop"): "time_to_train", ("init_start", "init_stop"): "init_time",
     ("init_start", "run_start"): "setup_time",
@@ -101,10 +102,7 @@ class _Log:
     def case(self) -> Subject:
         """The benchmark of the log."""
         name = self.said.get("submission_benchmark")
-        axes = {
-            "global_batch_size": self.said.get("global_batch_size"),
-            "division": self.said.get("submission_division"),
-        }
+        axes = {axis: self.said.get(key) for axis, key in AXES.items()}
         case = self.results.case(
             str(name)[:LONGEST_NAME] if name else "mlperf-training", mode="training",
             parameters={key: value for key, value in axes.items() if value is not None},
@@ -133,9 +131,11 @@ class _Log:
                 self._point(case, name, one, about)
         elif key in POINTS:
             self._point(case, key, value, about)
-        elif key not in TAGS and number(value) is not None:
+        elif key in TAGS or (key in AXES and number(value) is not None):
+            return  # which the run or the case says
+        elif number(value) is not None:
             case.metric(key, value, better=None)
-        elif key not in TAGS and not key.endswith(("_start", "_stop")) and value is not None:
+        elif not key.endswith(("_start", "_stop")) and value is not None:
             case.text(key, value)
 
     def _point(self, case: Subject, name: str, value: Any, about: Object) -> None:
