@@ -7,7 +7,7 @@ from typing import Any
 COMMITS = {
     "gitcommithash", "gitcommit", "gitcommitid", "gitcommitsha", "gitrev", "gitrevision", "githash", "gitsha", "gitsha1",
     "githubsha", "commit", "commitid", "commithash", "commitsha", "cicommitsha", "gitcommitsha1", "revision", "sha",
-    "gitdescribe", "gitversion",
+    "gitdescribe", "gitversion", "vcsrevision",
 }  # fmt: skip
 BRANCHES = {
     "gitbranch",
@@ -15,6 +15,7 @@ BRANCHES = {
     "branch",
     "branchname",
     "githubrefname",
+    "githubref",
     "githubheadref",
     "cicommitbranch",
     "cicommitrefname",
@@ -22,6 +23,7 @@ BRANCHES = {
 COMMIT = re.compile(
     r"(?:.{1,100}-\d+-g)?([0-9a-f]{7,64})([-+](?:dirty|modified)|\+)?", re.IGNORECASE
 )  # git describe's, too
+OTHER_REF = re.compile(r"refs/(?!heads/)")  # a tag, or what is to be merged
 DETACHED = "HEAD"  # what git calls the branch where none is checked out
 WORDS = re.compile(r"[^a-z0-9]")
 
@@ -35,6 +37,6 @@ def revision_of(tags: Mapping[str, Any]) -> dict[str, Any]:
                 word = WORDS.sub("", key.lower())
                 if word in COMMITS and "git_commit" not in found and (commit := COMMIT.fullmatch(value)):
                     found |= {"git_commit": commit[1], **({"git_dirty": True} if commit[2] else {})}
-                elif word in BRANCHES and 0 < len(value) < 200 and value != DETACHED:
-                    found.setdefault("git_branch", value)
+                elif word in BRANCHES and 0 < len(value) < 200 and value != DETACHED and not OTHER_REF.match(value):
+                    found.setdefault("git_branch", value.removeprefix("refs/heads/"))
     return found
