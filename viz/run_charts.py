@@ -87,6 +87,6 @@ def _difference(base: str, candidate: str, case: str) -> RunChart:
     from .charts import why
 
     return RunChart(
-        f"why {shlex.join([base, candidate, '--case', case])}",
+        f"why {shlex.join([base, candidate, case])}",
         partial(why.draw, base=base, candidate=candidate, case=case),
     )

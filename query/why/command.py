@@ -53,9 +53,7 @@ class Why(Question[Decomposition]):
 
     base: Annotated[str, Positional("The side to compare with.", shell_complete=complete)]
     candidate: Annotated[str, Positional("The side under judgement.", shell_complete=complete)]
-    case: Annotated[
-        str | None, Positional("Case to take apart, `step` or `geomean`.", required=False, shell_complete=complete)
-    ] = None
+    case: Annotated[str | None, Positional("Case to take apart, `step` or `geomean`.", shell_complete=complete)] = None
     _: KW_ONLY
     metric: Annotated[str | None, Option("Metric to take apart; the time if left out.")] = None
     backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None

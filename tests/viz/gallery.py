@@ -58,7 +58,7 @@ OPTIONS = {  # of the picture of a chart; the others are drawn as their name alo
     "throughput": "--configs server-A server-B",
     "timeline": "--configs server-A",
     "usage": "--models bert gpt2 --configs sizes",
-    "why": "main my-branch --case geomean",
+    "why": "main my-branch geomean",
 }  # fmt: skip
 COMMANDS = {name: f"{name} {OPTIONS.get(name, '')}".rstrip() for name in sorted(CHARTS)}
 

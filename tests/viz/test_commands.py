@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from bench.ingest.command import ingest_in_place
+from bench.query.why.command import why
 from bench.viz.command import CHARTS, viz
 from bench.warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from bench.warehouse.recorder import run
@@ -238,6 +240,17 @@ def test_help_imports_nothing_heavy() -> None:
 
     assert done.stdout.endswith("set()\n")
     assert "runtime-vs-tokens" in done.stdout
+
+
+@pytest.mark.parametrize("chart", ["why", "flame"])
+def test_a_case_is_the_third_word_of_a_chart_too(chart: str) -> None:
+    """It is named as `bench why A B CASE` names it, and no option names it besides."""
+    command = viz.get_command(click.Context(viz), chart)
+
+    assert command is not None
+    words = [each.name for each in command.params if isinstance(each, click.Argument)]
+    assert words == [each.name for each in why.params if isinstance(each, click.Argument)]
+    assert "--case" not in {name for each in command.params for name in each.opts}
 
 
 @exhaustive

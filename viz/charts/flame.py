@@ -8,7 +8,7 @@ from ...query.comparison.sides import find_sides
 from ...query.pasteable_sql import table_of
 from ...query.why.parts import readable
 from ...query.why.paths import CallPaths, PathNode, call_paths
-from ...warehouse.console.declared import Option
+from ...warehouse.console.declared import Option, Positional
 from ...warehouse.console.numbers import amount, counted, signed
 from ..chart import Chart, chart
 from ..data import Row, read_rows
@@ -27,8 +27,8 @@ def draw(
     warehouse: "Warehouse",
     base: str,
     candidate: str,
+    case: Annotated[str | None, Positional("Case, where the sides are no traces.")] = None,
     *,
-    case: Annotated[str | None, Option("Case, where the sides are no traces.  [default: the only one]")] = None,
     backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None,
     relative: Annotated[
         bool, Option("Scale the base to the candidate's total, as for profiles of different lengths.")
@@ -37,12 +37,13 @@ def draw(
 ) -> Chart:
     """The call paths of two sides: as wide as in the candidate, red where they take more than in the base, blue where less.
 
-    Sides are folded stacks (py-spy, perf), traces, or what bench recorded. On a page a click zooms in, on the root out again.
+    Sides are folded stacks (py-spy, perf), traces, or what bench recorded; of several cases CASE says which. On a page a click
+    zooms in, on the root out again.
 
     \b
         bench viz flame base.folded candidate.folded -o flame.html
         bench viz flame a.trace.json b.trace.json -o flame.html
-        bench viz flame main my-branch --case work:score
+        bench viz flame main my-branch work:score
     \f
     Raises:
         UnknownName: No run answers to a name, or both sides have no such case.

@@ -12,7 +12,7 @@ from ...query.comparison.sides import find_sides
 from ...query.pasteable_sql import table_of
 from ...query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, folded, readable, together
 from ...query.why.why import why
-from ...warehouse.console.declared import Option
+from ...warehouse.console.declared import Option, Positional
 from ...warehouse.console.numbers import amount, counted, signed
 from ..chart import Chart, chart
 from ..data import Row, read_rows
@@ -36,20 +36,19 @@ def draw(
     warehouse: "Warehouse",
     base: str,
     candidate: str,
+    case: Annotated[str | None, Positional("Case to draw the parts of, `step` or `geomean`.")] = None,
     *,
-    case: Annotated[
-        str | None, Option("Case, `step` or `geomean`.  [default: the steps, the only case, or the mean]")
-    ] = None,
     metric: Annotated[str | None, Option("Metric to take apart.  [default: the time]")] = None,
     backend: Annotated[str | None, Option("Backend, where the case was measured on several.")] = None,
     all_runs: Annotated[bool, Option("Every run a name means, rather than its newest with its repeats.")] = False,
 ) -> Chart:
     """The parts of a difference, the largest first, from the base to the candidate; what is unattributed is grey.
 
-    Parts and intervals are those of `bench why`. Hollow parts are within noise.
+    Parts, intervals and CASE are those of `bench why`: a case, `step` or `geomean`; if left out, it is the steps of a
+    scheduler, the only case, or the mean of all cases. Hollow parts are within noise.
 
     \b
-        bench viz why main my-branch --case work:score
+        bench viz why main my-branch work:score
         bench viz why a.trace.json b.trace.json -o why.png
     \f
     Raises:

@@ -175,13 +175,10 @@ class PlainCommand(click.Command):
             cure = f"No such option '{error.option_name}'. Runs and configs are named without one: {words}"
             raise click.NoSuchOption(error.option_name, cure, ctx=ctx) from None
         except click.UsageError as error:
-            found, names = TOO_MANY.fullmatch(error.message), _names(self.params)
-            if found and "--configs" in names:
-                cure = f"Configs are named with --configs: {ctx.command_path} --configs {found[1]}"
-            elif found and "--case" in names:
-                cure = f"A case is named with: --case {shlex.quote(found[1])}"
-            else:
+            found = TOO_MANY.fullmatch(error.message)
+            if found is None or "--configs" not in _names(self.params):
                 raise
+            cure = f"Configs are named with --configs: {ctx.command_path} --configs {found[1]}"
             raise click.UsageError(f"{error.message}. {cure}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -59,7 +59,7 @@ def test_runs_and_pairs_with_steps_have_their_charts(folder: Path) -> None:
         "server-0": [command.format("server-0") for command in of_one],
         "server-1": [command.format("server-1") for command in of_one],
         "server-0|server-1": [
-            "bench viz runtime-vs-tokens --runs server-0 server-1", "bench viz why server-0 server-1 --case step",
+            "bench viz runtime-vs-tokens --runs server-0 server-1", "bench viz why server-0 server-1 step",
         ],
     }  # fmt: skip
     assert all((folder / file).read_bytes().startswith(b"<svg") for pictures in found.values() for file, *_ in pictures)
