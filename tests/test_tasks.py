@@ -202,7 +202,7 @@ def test_undo_rename_and_redo(shell: Shell) -> None:
         (("compare", "main", "onw.py"), "no run or file 'onw.py'. Nearest: 'own.py'."),
         (("show", "--config", "main"), "Runs and configs are named without one: bench show [RUN]..."),
         (("viz", "history", "srot"), "no config or case 'srot'. Nearest: 'sort'"),
-        (("cost-model", "main", "fused"), "bench cost-model --configs main fused"),
+        (("plan", "main", "fused"), "bench plan --configs main fused"), (("cost-model", "mian", "fused"), "Nearest: 'main'"),
         (("ingest", "own.py", "--map", "name=op,variant=kind,value=ms"), "is an axis: parameters=kind"),
         (("measure", "function", "work.py"), "Its functions: fast, slow."),
         (("measure", "function", "work.py:fsat"), "no function 'fsat' in work. Nearest: 'fast'"),

@@ -86,7 +86,7 @@ def find_sides(
         BenchError: Both sides are the same runs, or share some.
     """
     texts = base, candidate
-    sides = [Side(_called(warehouse, text), runs_of(warehouse, text, all_runs), given=text) for text in texts]
+    sides = [find_side(warehouse, text, all_runs=all_runs) for text in texts]
     if set(sides[0].runs) & set(sides[1].runs) and not all_runs:
         sides = [
             replace(side, runs=runs_of(warehouse, text, repeats=False)) for side, text in zip(sides, texts, strict=True)
@@ -103,6 +103,15 @@ def find_sides(
         )
     first, second = sides
     return _with_others(warehouse, first, base, second), _with_others(warehouse, second, candidate, first)
+
+
+def find_side(warehouse: "Warehouse", text: str, *, all_runs: bool = False) -> Side:
+    """One side by itself: its runs as `find_sides` says.
+
+    Raises:
+        UnknownName: No run answers to the name.
+    """
+    return Side(_called(warehouse, text), runs_of(warehouse, text, all_runs), given=text)
 
 
 def configs_of(warehouse: "Warehouse", texts: Iterable[str]) -> tuple[tuple[str, ...], bool]:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import click
 
 from ...warehouse import recorder
-from ...warehouse.console.declared import Configs, Option, Runs, Surface
+from ...warehouse.console.completion import complete
+from ...warehouse.console.declared import Configs, Option, Positional, Runs, Surface
 from ...warehouse.console.numbers import amount, counted, percent, percent_change
 from ...warehouse.errors import BenchError, Exit, NothingToShow
 from ...warehouse.store import Store
 from ..question import Asker, PeopleTable, Question, Reply, command_of
-from ..resolve import check_values
-from ..step_runs import STEPPED, StepRuns, choose_step_runs
-from .model import CostModel, FittedParameter, as_json, fit
-from .phases import COST_PARAMETERS, PhaseModel, fit_phases, phase_model_of, read_phases, refused
+from ..step_runs import StepRuns, choose_step_runs
+from .model import CostModel, FittedParameter, as_json, fit_runs, runs_to_fit
+from .phases import COST_PARAMETERS, PhaseModel, phase_model_of, read_phases, refused
 from .residuals import RegionResidual, residuals_by_region
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class FitCosts(Question["Fits"]):
     nothing needs filtering. What the steps cannot tell is left blank, with the reason. Ends with 4 if nothing could
     be told of any config.
 
+    Each SIDE is fitted by itself: a config, a run, a file, a folder or another store, as `bench compare` takes them. Without
+    one it is each config.
+
     `--by phase` fits prefill tokens, decoding requests and KV tokens separately, as far as the steps allow it.
     `--against` fits other steps by phase, such as those of yesterday's run, and says by phase and range of tokens how
     much longer the steps now take.
@@ -52,10 +55,10 @@ class FitCosts(Question["Fits"]):
     json (or -o FILE.json) is one object with the formula, for simulators; the other formats are rows.
 
     \b
-        bench cost-model --configs A B
-        bench cost-model --configs A -o model.json
+        bench cost-model A B
+        bench cost-model A -o model.json
         bench cost-model --by phase
-        bench cost-model --configs A --against latest~1
+        bench cost-model A --against latest~1
         bench cost-model --record
     """
 
@@ -63,6 +66,7 @@ class FitCosts(Question["Fits"]):
     views: ClassVar = {option: f"cost-model {option}".strip() for option in ("", "--line", "--by phase", "--against")}
     fitted = False
 
+    sides: Annotated[Sequence[str], Positional("Sides to fit.", metavar="[SIDE]...", shell_complete=complete)] = ()
     _: KW_ONLY
     configs: Configs = ()
     runs: Runs = ()
@@ -84,8 +88,8 @@ class FitCosts(Question["Fits"]):
     against: Annotated[
         str | None,
         Option(
-            "Fit this config or run by phase, and say how the other steps differ from it, by phase and range of tokens.",
-            on=Surface.PEOPLE, metavar="CONFIG|RUN",
+            "Fit this side by phase, and say how the other steps differ from it, by phase and range of tokens.",
+            on=Surface.PEOPLE, metavar="SIDE",
         ),
     ] = None  # fmt: skip
     line: Annotated[
@@ -100,6 +104,15 @@ class FitCosts(Question["Fits"]):
             raise BenchError("--line draws the curve over all tokens; leave out --by and --against")
         if self.record and self.against:
             raise BenchError("--against has nothing to record; record the fits with --by phase --record")
+        if self.record and self.sides:
+            raise BenchError("--record keeps the models of configs: name them with --configs")
+        if self.runs and self.sides:
+            raise BenchError("--runs chooses among configs: leave it out, the sides name the runs")
+
+    def places(self) -> Sequence[str]:
+        """The sides and what stands beside them; without a side the store itself is asked, for all its configs."""
+        beside = [] if self.against is None else [self.against]
+        return (*self.sides, *self.configs, *beside) if self.sides else ()
 
     def answer(self, warehouse: "Warehouse", asker: Asker) -> "Reply[Fits]":
         """The models, the curve of each, or how steps differ from one."""
@@ -108,11 +121,13 @@ class FitCosts(Question["Fits"]):
         }  # fmt: skip
         if self.against is not None:
             return self._held_against(warehouse, self.against, limits, asker)
-        chosen = {"configs": self.configs, "runs": self.runs, "all_runs": self.all_runs}
+        chosen = runs_to_fit(warehouse, self.configs, self.runs, sides=self.sides, all_runs=self.all_runs)
         fits: Fits
         told: Sequence[str]
         if self.by is not None:
-            fits = phases = fit_phases(warehouse, **chosen, limits=limits)  # type: ignore[arg-type]
+            fits = phases = [
+                phase_model_of(name, read_phases(warehouse, own, **limits)) for name, own in chosen.of_config.items()
+            ]
             table, said, suite, told = (
                 PeopleTable(*_by_phase(phases)),
                 [*map(_said, phases)],
@@ -121,9 +136,8 @@ class FitCosts(Question["Fits"]):
             )
             documents = {}
         else:
-            fits = models = fit(warehouse, **chosen, **limits)  # type: ignore[arg-type]
-            runs = choose_step_runs(warehouse, self.configs, self.runs, all_runs=self.all_runs)
-            table, said = PeopleTable(*_render(models)), [*_accounts(warehouse, models, runs, limits)]
+            fits = models = fit_runs(warehouse, chosen.of_config, **limits)  # type: ignore[arg-type]
+            table, said = PeopleTable(*_render(models)), [*_accounts(warehouse, models, chosen, limits)]
             suite, told, documents = SUITE, ("floor_ms", "per_token_us"), {"json": lambda _: as_json(models)}
         rows = [model.row() for model in fits]
         if self.line:
@@ -153,13 +167,10 @@ class FitCosts(Question["Fits"]):
         self, warehouse: "Warehouse", against: str, limits: Mapping[str, float], asker: Asker
     ) -> "Reply[Fits]":
         """Fit `against` by phase, and reply how the steps of the chosen configs differ from it."""
-        check_values(warehouse, STEPPED, "config", self.configs)
-        names = {config for (config,) in warehouse.rows(f"SELECT DISTINCT config FROM {STEPPED}")}
-        is_config = against in names
-        reference = choose_step_runs(warehouse, [against] if is_config else [], [] if is_config else [against]).runs
+        chosen = runs_to_fit(warehouse, self.configs, self.runs, sides=self.sides, all_runs=self.all_runs).of_config
+        ((against, reference),) = choose_step_runs(warehouse, sides=[against]).of_config.items()
         model = phase_model_of(against, read_phases(warehouse, reference, **limits))
         found: list[RegionResidual] = []
-        chosen = choose_step_runs(warehouse, sorted(self.configs), self.runs, all_runs=self.all_runs).of_config
         for config, own in chosen.items() if model.curve is not None else ():
             steps = read_phases(warehouse, own, **limits)
             refusal = refused(steps)

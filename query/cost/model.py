@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.console.numbers import counted
 from ...warehouse.errors import NothingToShow
 from ..resolve import check_values
-from ..step_runs import STEPPED, choose_step_runs
+from ..step_runs import STEPPED, StepRuns, choose_step_runs
 from . import fit as cost_fit
 from .fit import BASE, SLOPE, SOFTNESS, STRETCHES, T975, StepFit
 
@@ -167,17 +167,17 @@ def fit(
         UnknownName: A config without steps, or no such run; the nearest is named.
         NothingToShow: The warehouse holds no scheduler steps, or a run that is named has none.
     """
-    chosen = runs_to_fit(warehouse, configs, runs, all_runs=all_runs)
+    chosen = runs_to_fit(warehouse, configs, runs, all_runs=all_runs).of_config
     return fit_runs(warehouse, chosen, trim=trim, max_schedule_ms=max_schedule_ms, max_model_run_ms=max_model_run_ms)
 
 
 def runs_to_fit(
-    warehouse: "Warehouse", configs: Sequence[str], runs: Sequence[str], *, all_runs: bool
-) -> Mapping[str, Sequence[str]]:
-    """The runs of each config whose steps are fitted together; arguments and errors as of `fit`."""
+    warehouse: "Warehouse", configs: Sequence[str], runs: Sequence[str], *, sides: Sequence[str] = (), all_runs: bool
+) -> StepRuns:
+    """The runs of each config or side whose steps are fitted together; arguments and errors as of `fit`."""
     check_values(warehouse, STEPPED, "config", configs)
-    chosen = choose_step_runs(warehouse, sorted(configs), runs, all_runs=all_runs).of_config
-    if not chosen:
+    chosen = choose_step_runs(warehouse, sorted(configs), runs, sides=sides, all_runs=all_runs)
+    if not chosen.of_config:
         raise NothingToShow("there are no scheduler steps. Load some with: bench ingest NAME:PATH")
     return chosen
 

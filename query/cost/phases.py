@@ -19,13 +19,13 @@ The predictions use all coefficients; within the range of the steps they hold ev
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted, percent
 from .fit import CUTOFF, LEAST_STEPS, LEAST_TIME, ROUNDS, STRETCHES, pseudo_values, robust_scale
-from .model import FLAT, FittedParameter, estimate_of, explained, runs_to_fit
+from .model import FLAT, FittedParameter, estimate_of, explained
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -108,23 +108,6 @@ class PhaseModel:
         return row | dict(
             zip((f"curve_{name}_ms" for name in ("floor", "prefill", "decode", "kv")), curve, strict=True)
         )
-
-
-def fit_phases(
-    warehouse: "Warehouse", *, configs: Sequence[str] = (), runs: Sequence[str] = (), all_runs: bool = False,
-    limits: Mapping[str, float] = {},
-) -> list[PhaseModel]:  # fmt: skip
-    """Fit the steps of each config by phase, of its newest run unless others are asked for; arguments as of `model.fit`.
-
-    Returns:
-        One model per config, by name, those that are refused included.
-
-    Raises:
-        UnknownName: A config without steps, or no such run; the nearest is named.
-        NothingToShow: The warehouse holds no scheduler steps, or a run that is named has none.
-    """
-    chosen = runs_to_fit(warehouse, configs, runs, all_runs=all_runs)
-    return [phase_model_of(config, read_phases(warehouse, own, **limits)) for config, own in chosen.items()]
 
 
 def read_phases(

@@ -91,6 +91,41 @@ def test_limits_leave_steps_out(bench: Bench) -> None:
     assert " 0 filtered" not in result.stderr
 
 
+def test_two_sides_are_fitted_as_compare_takes_them(bench: Bench) -> None:
+    """A config, a run, a path: each a row of its own, by the name it was given, in that order; configs of --configs follow."""
+    result = bench("latest", "run-1500", "decode", "--configs", "A", "--format", "csv")
+
+    assert [(row["config"], row["steps"]) for row in rows(result.stdout)] == [
+        ("latest", "10"), ("run-1500", "1480"), ("decode", "380"), ("A", "1480")
+    ]  # fmt: skip
+    assert "run-1500: 1500 lines read" in result.stderr
+
+
+def test_files_of_steps_are_fitted_in_place(bench: Bench, tmp_path: Path) -> None:
+    """By the names of the files, beside a config of the store."""
+    for name, floor in (("old", 8.0), ("new", 6.0)):
+        lines = (json.dumps(step) for step in steps(300, token_budget=64, floor_ms=floor, seed=1))
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    found = rows(bench(*(str(tmp_path / f"{name}.jsonl") for name in ("old", "new")), "A", "--format", "csv").stdout)
+
+    assert [row["config"] for row in found] == ["old.jsonl", "new.jsonl", "A"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("A", "decdoe"), "Nearest: 'decode'"),
+        (("A", "--runs", "latest"), "the sides name the runs"),
+        (("A", "--record"), "name them with --configs"),
+    ],
+)
+def test_sides_that_cannot_be_meant_are_refused(bench: Bench, words: tuple[str, ...], said: str) -> None:
+    """With the errors of `compare`, and a way out."""
+    error = bench(*words).exception
+
+    assert isinstance(error, BenchError) and said in str(error)
+
+
 def test_a_config_nobody_has_names_the_nearest(bench: Bench) -> None:
     """No empty table."""
     assert isinstance(bench("--configs", "decod").exception, UnknownName)

@@ -115,6 +115,18 @@ def test_options_that_do_not_go_together(bench: Bench, options: list[str]) -> No
     )
 
 
+def test_a_side_is_held_against_another(bench: Bench) -> None:
+    """As by their config, if that is their newest run."""
+    by_side = bench("day-2", "--against", "day-1", "--format", "csv")
+
+    told, expected = (
+        rows(done.stdout) for done in (by_side, bench("--configs", "A", "--against", "day-1", "--format", "csv"))
+    )
+    assert [{**row, "config": "day-2"} for row in expected] == told
+    without = bench("chunks", "--against", "host")
+    assert "chunks: no step" in without.stderr
+
+
 def test_an_unknown_name_is_an_error_that_names_the_nearest(bench: Bench) -> None:
     """Of --against too."""
     result = bench("--against", "day-3")
