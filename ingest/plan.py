@@ -263,7 +263,7 @@ def _plan_set(
     if not found and ((unknown and len(plan.notes) == before) or folders_in(want.path)):
         raise _nothing_found(want, unknown, options)
     plan.notes += _left_out(want, unknown, options)
-    if want.path.is_dir() and (left := left_below(want.path, places)):
+    if want.path.is_dir() and (left := left_below(want.path, places, formats().values)):
         plan.notes.append(left)
     default = folder_config(want.path, want.above) if want.above else folder.name or folder.anchor
     for (_, group, day), files in found.items():

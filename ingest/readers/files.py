@@ -18,6 +18,7 @@ from .packing import PackingError, packing_of, unpacked
 HEAD_BYTES = 1 << 16
 _TRIES = 5  # of a look below a folder
 FOLDERS_NAMED = 3  # subfolders that a note names, rather than a pattern
+LOOKED_AT = 100  # files beside the layout of a tool that are looked at for results of their own
 
 
 class NoFilesError(BenchError):
@@ -105,9 +106,10 @@ def _matches(path: Path, pattern: str) -> list[Path]:
     raise NoFilesError(f"folders below {path} are removed while they are looked at. Load it when that has ended.")
 
 
-def left_below(path: Path, found: Iterable[FileLocation]) -> str | None:
+def left_below(path: Path, found: Iterable[FileLocation], kinds: Callable[[], Iterable[Format]]) -> str | None:
     """A sentence that counts the files in subfolders which were not found, with the command that loads them.
 
+    Beside the layout of a tool, which knows what it wants of it, that is a command for what is of a format.
     Hidden folders and stores are passed over; None where nothing is left.
     """
     taken = {place.path for place in found if place.below is not None}
@@ -119,8 +121,12 @@ def left_below(path: Path, found: Iterable[FileLocation]) -> str | None:
     if not folders:
         return None
     left = f"{counted(folders.total(), 'file')} in subfolders of {path} {'is' if folders.total() == 1 else 'are'} not loaded"
-    if taken:  # the layout of a tool, which knows what it wants of it
-        return left
+    if taken:
+        others = _results_beside(taken, folders, kinds())
+        if not others:
+            return f"{left}: they belong to the layout, or are of no format"
+        each = " ".join(shlex.quote(os.fspath(folder)) for folder in others[:FOLDERS_NAMED])
+        return f"{left}. {counted(len(others), 'folder')} beside the layout can be loaded with: bench ingest {each}"
     if len(folders) <= FOLDERS_NAMED:
         each = " ".join(shlex.quote(os.fspath(folder)) for folder in folders)
         return f"{left}. Load each folder as a result set with: bench ingest {each}"
@@ -129,6 +135,16 @@ def left_below(path: Path, found: Iterable[FileLocation]) -> str | None:
         return f"{left}. Load each folder as a result set with: bench ingest {place}/*/"
     find = f"find {place} -mindepth 2 -type f -printf '%h\\n' | sort -u | xargs -d '\\n' bench ingest"
     return f"{left}. Load each folder as a result set with: {find}"
+
+
+def _results_beside(taken: Iterable[Path], folders: Iterable[Path], kinds: Iterable[Format]) -> list[Path]:
+    """The folders, neither above nor below files that were taken, which hold a file of some format."""
+    layout = {folder for file in taken for folder in file.parents}
+    deepest = {file.parent for file in taken}
+    beside = [each for each in folders if each not in layout and deepest.isdisjoint(each.parents)]
+    places = [place for folder in beside for place in sorted(folder.iterdir()) if place.is_file()]
+    known = [*kinds]
+    return [*dict.fromkeys(file.parent for file in places[:LOOKED_AT] if any(_is(kind, file) for kind in known))]
 
 
 def _astray(path: Path, inside: Path, *, deep: bool) -> str | None:

@@ -421,6 +421,32 @@ def notes_of(load: Load, *paths: object) -> list[str]:
     return load(*paths).notes
 
 
+def test_results_beside_the_layout_of_a_tool_come_with_the_command_that_loads_them(load: Load, tmp_path: Path) -> None:
+    """Files that the layout leaves out itself, or that no format knows, are told as that."""
+    machine = tmp_path / "results" / "Linux-CPython-3.11-64bit"
+    machine.mkdir(parents=True)
+    suite = {
+        "machine_info": {},
+        "datetime": "2026-11-01",
+        "version": "4",
+        "benchmarks": [{"name": "f", "fullname": "t::f", "stats": {"data": [1.0]}}],
+    }
+    (machine / "0001_a.json").write_text(json.dumps(suite))
+    (machine / "notes.txt").write_text("nothing")
+    told = f"1 file in subfolders of {machine.parent} is not loaded"
+    assert notes_of(load, machine.parent) == [f"{told}: they belong to the layout, or are of no format"]
+
+    for folder in ("days", "docs"):
+        (machine.parent / folder).mkdir()
+    (machine.parent / "docs" / "read.me").write_text("nothing")
+    (machine.parent / "days" / "p.jsonl").write_text(lines(step(1)))
+
+    (note,) = notes_of(load, machine.parent)
+    assert note.endswith(
+        f"not loaded. 1 folder beside the layout can be loaded with: bench ingest {machine.parent}/days"
+    )
+
+
 def test_files_in_subfolders_are_counted_with_the_command_that_loads_them(load: Load, profile: Path) -> None:
     """Also when something was loaded; hidden folders are passed over."""
     for folder in ("day1", "day2", ".hidden"):
