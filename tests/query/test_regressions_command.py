@@ -256,7 +256,7 @@ def test_too_little_to_judge_anything_has_its_own_exit_code(store: Store, bench:
 
     done = bench("other")
     assert done.return_value == 4
-    assert ": no earlier run of its config on its host" in done.stderr
+    assert ": no earlier run of its config on its class of machine" in done.stderr
 
 
 @pytest.mark.exhaustive

@@ -227,7 +227,9 @@ def test_a_few_runs_before_are_enough(warehouse: Builder) -> None:
     assert verdicts(warehouse, ids[-1:], fdr=0.1) == {"m": "SLOWER"}
     assumed = "assumes that sessions differ as public nightly runs do, 95 % within 7.8 %"
     assert warehouse.rows(query, [ids[1:2]]) == [("UNSURE", assumed, True, 1)]
-    assert warehouse.rows(query, [ids[:1]]) == [("UNSURE", "no earlier run of its config on its host", True, 0)]
+    assert warehouse.rows(query, [ids[:1]]) == [
+        ("UNSURE", "no earlier run of its config on its class of machine", True, 0)
+    ]
 
 
 def test_each_host_is_judged_by_its_own_runs(warehouse: Builder) -> None:
@@ -286,7 +288,7 @@ def test_a_run_is_compared_on_its_own_machine(warehouse: Builder) -> None:
 
     assert warehouse.rows("SELECT verdict, n FROM regressions([?])", [ids[-1]]) == [("SAME", 7)]
     query = "SELECT verdict, reason FROM regressions(['main-30'])"
-    assert warehouse.rows(query) == [("UNSURE", "no earlier run of its config on its host")]
+    assert warehouse.rows(query) == [("UNSURE", "no earlier run of its config on its class of machine")]
 
 
 def test_machines_that_change_with_every_run_stand_in_for_each_other(warehouse: Builder) -> None:

@@ -3,7 +3,7 @@
 --
 -- arguments: base, candidate, last, floor, fdr, across
 --
--- pair         BIGINT   Number of the config and host that are judged apart; 0 where the base is given.
+-- pair         BIGINT   Number of the config and class of machine that are judged apart; 0 where the base is given.
 -- from: comparisons
 -- first_place  BIGINT   Place in time of the first run of the candidate that measured it.
 -- streak       BIGINT   Runs of the base before the candidate, without a gap, that are as the candidate is.
@@ -91,7 +91,7 @@ SELECT
         '; ',
         CASE
             WHEN NOT has_candidate AND candidate_status IS NULL THEN 'not measured by the candidate'
-            WHEN NOT has_base AND base_total = 0 THEN 'no earlier run of its config on its host'
+            WHEN NOT has_base AND base_total = 0 THEN 'no earlier run of its config on its class of machine'
             WHEN NOT has_base AND base_status IS NULL THEN 'not measured by the base'
             WHEN NOT (has_candidate AND has_base) THEN NULL
             WHEN better IS NULL AND verdict IS NULL THEN 'neither way is better'

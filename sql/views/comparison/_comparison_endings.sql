@@ -4,7 +4,7 @@
 --
 -- arguments: base, candidate, last
 --
--- pair              BIGINT   Number of the config and host that are judged apart; 0 where the base is given.
+-- pair              BIGINT   Number of the config and class of machine that are judged apart; 0 where the base is given.
 -- case_id           VARCHAR  Case.
 -- base_status       VARCHAR  How it failed in any run of the base, else how its accuracy did; NULL where neither did.
 -- candidate_status  VARCHAR  The same of the candidate.

@@ -3,7 +3,7 @@
 --
 -- arguments: base, candidate, last
 --
--- pair         BIGINT   Number of the config and host that are judged apart; 0 where the base is given.
+-- pair         BIGINT   Number of the config and class of machine that are judged apart; 0 where the base is given.
 -- side         VARCHAR  'base' or 'candidate'.
 -- run_id       VARCHAR  Run.
 -- place        BIGINT   Its place in time.

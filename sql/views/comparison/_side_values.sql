@@ -4,7 +4,7 @@
 --
 -- arguments: base, candidate, last
 --
--- pair           BIGINT    Number of the config and host that are judged apart; 0 where the base is given.
+-- pair           BIGINT    Number of the config and class of machine that are judged apart; 0 where the base is given.
 -- side           VARCHAR   'base' or 'candidate'.
 -- series_id      BIGINT    Case, metric, phase and unit in one (see _series_key).
 -- case_id        VARCHAR   Case measured; NULL for a value of the run as a whole.

@@ -2,7 +2,7 @@
 -- The same case means the same axes, the backend among them. A value is the median over a side's runs of their medians. Its
 -- interval is made of all that varies, samples, processes, runs and sessions, seen or assumed (see `_case_noises` and
 -- `_case_errors`), and one rule says what changed (see `_case_verdicts`). Without a base, each candidate is compared with earlier
--- runs of its own config and host, the last `last` of those that measured the case.
+-- runs of its own config and class of machine, the last `last` of those that measured the case.
 --
 -- arguments: base, candidate, floor := NULL, fdr := {fdr}, last := {window}, across := false
 --
