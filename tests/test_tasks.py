@@ -143,6 +143,29 @@ def test_ten_nights_from_a_csv(shell: Shell) -> None:
     assert "2026-11-08" in shell("history", "attn")
 
 
+def test_parameters_that_all_rows_share_are_said_once(shell: Shell) -> None:
+    """In histories, findings and results alike; the others stand in their rows."""
+    rows = ["date,op,jobs,cc,ms"]
+    for day in range(1, 13):
+        for jobs in (1, 2):
+            rows += [
+                f"2026-11-{day:02},attn,{jobs},gcc,{(10 + call % 3 / 100) * (1.3 if day > 8 else 1)}"
+                for call in range(6)
+            ]
+    shell.write("nights.csv", "\n".join(rows) + "\n")
+    shell("ingest", "nights.csv", "--map", "name=op,value=ms,unit:=ms,time=date,parameters=jobs,parameters=cc")
+
+    for words, code in (
+        (("history", "--members"), 0),
+        (("history", "--all"), 0),
+        (("regressions",), 1),
+        (("show",), 0),
+    ):
+        text = shell(*words, code=code)
+        assert text.count("gcc") == 1 and "cc gcc" in text, words
+        assert "jobs" in text
+
+
 def test_the_log_of_a_scheduler_is_found_where_cases_are_looked_for(shell: Shell) -> None:
     """Lists and charts of cases say what shows its steps."""
     step = {"chunk_sizes": [1], "total_scheduled_tokens": 1, "model_run_duration_ms": 7.1}

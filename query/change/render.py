@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from ...warehouse.console.numbers import amount, counted, duration, percent_change, probability, ratio, share_of, times
+from ...warehouse.console.parameters import ParametersText, parameters_of, plain, value_text, without_shared_parameters
 from ...warehouse.console.tables import escape, shorten
 from ..axes import HEADINGS
-from ..comparison.labels import value_text
 from ..comparison.render import metric
 from ..tables import filled
 from .changepoints import LEAST_RUNS
@@ -136,7 +136,7 @@ def _title(series: Series) -> str:
     axes = [
         f"{HEADINGS[axis]} {labels[axis]}" for axis in ("batch_size", "sequence_length") if labels[axis] is not None
     ]
-    words = [labels[axis] for axis in ("name", "mode", "backend", "parameters")]
+    words = [value_text(labels[axis]) for axis in ("name", "mode", "backend", "parameters")]
     return escape(f"{metric(labels)} of {' '.join(str(word) for word in (*words, *axes) if word)} ({labels['config']})")
 
 
@@ -176,6 +176,7 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
     """The changes as a table, by incident, of one the largest first. Axes in which they do not differ are for `sentences`."""
     axes = _varying(history)
     told = sorted(history.rows, key=lambda row: (row["incident"], -abs(row["change"] or math.inf)))
+    shared = _shared_parameters(history)
     lines = {
         _key(one.labels): sparkline(one.values, NARROW, apart=_apart(changes))[0]
         for one, changes in zip(history.series, history.changes, strict=True)
@@ -187,17 +188,20 @@ def render(history: History) -> tuple[list[str], list[list[Any]]]:
     ]  # fmt: skip
     rows = [
         [
-            row["incident"] if len(history.series) > 1 else None, row["verdict"], *(_axis(row, axis) for axis in axes),
-            metric(row), row["kind"], _when(row), commits(row), _level(row, "before"), _level(row, "after"), _change(row),
-            confidence(row["p"]), row["note"], lines[_key(row)],
+            row["incident"] if len(history.series) > 1 else None, row["verdict"],
+            *(_axis(row, axis, shared) for axis in axes), metric(row), row["kind"], _when(row), commits(row),
+            _level(row, "before"), _level(row, "after"), _change(row), confidence(row["p"]), row["note"], lines[_key(row)],
         ]
         for row in told
     ]  # fmt: skip
     return filled(columns, rows)
 
 
-def _axis(row: Row, axis: str) -> Any:
-    """The value of an axis; in place of a suite's model, that it is a suite."""
+def _axis(row: Row, axis: str, shared: Collection[str]) -> Any:
+    """The value of an axis, without the parameters that are shared; in place of a suite's model, that it is a suite."""
+    if axis == "parameters":
+        given = parameters_of(row[axis])
+        return ParametersText.of({key: value for key, value in given.items() if key not in shared})
     return "(suite)" if axis == "name" and row["name"] is None and row["case_id"] is not None else row[axis]
 
 
@@ -245,6 +249,10 @@ def _varying(history: History) -> list[str]:
     return [axis for axis in ("config", "machine", *HEADINGS) if axis == "name" or len({row[axis] for row in rows}) > 1]
 
 
+def _shared_parameters(history: History) -> dict[str, Any]:
+    return without_shared_parameters([parameters_of(row["parameters"]) for row in _labels(history)])[0]
+
+
 def _key(labels: Row) -> tuple[Any, ...]:
     return tuple(labels[label] for label in SERIES)
 
@@ -285,8 +293,9 @@ def sentences(
     `members` the table has the changes, not the incidents.
     """
     varying, first = _varying(history), _labels(history)[0]
-    shared = {HEADINGS.get(axis, axis): first[axis] for axis in ("config", *HEADINGS) if axis not in varying}
-    if said := [f"{axis} {value}" for axis, value in shared.items() if value is not None]:
+    axes = [axis for axis in ("config", *HEADINGS) if axis not in (*varying, "parameters")]
+    shared = {HEADINGS.get(axis, axis): first[axis] for axis in axes} | _shared_parameters(history)
+    if said := [f"{axis} {plain(value)}" for axis, value in shared.items() if value is not None]:
         yield f"all: {escape(', '.join(said))}"
     kinds = Counter(row["kind"] for row in history.rows)
     *others, last = [counted(count, NOUNS.get(str(kind), str(kind))) for kind, count in kinds.items()] or [""]

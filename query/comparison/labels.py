@@ -1,11 +1,10 @@
 """The labels of compared cases: the axes and parameters in which they differ, apart from what all share."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...warehouse.console.numbers import JSON_MARKS
+from ...warehouse.console.parameters import ParametersText, parameters_of, without_shared_parameters
 from ..axes import HEADINGS
 
 SIZES = ("batch_size", "sequence_length")  # axes whose values say nothing without their heading
@@ -28,7 +27,7 @@ class Labels:
         """The values of these columns."""
         values = _axes(row, by_function=self.by_function)
         parameters = {key: value for key, value in parameters_of(row["parameters"]).items() if key in self.keys}
-        return [parameters_text(parameters) if axis == "parameters" else values[axis] for axis in self.axes]
+        return [ParametersText.of(parameters) if axis == "parameters" else values[axis] for axis in self.axes]
 
     def name(self, row: Mapping[str, Any]) -> str:
         """The name of a case in a sentence: all that tells it apart."""
@@ -45,18 +44,13 @@ def labels_of(rows: Sequence[Mapping[str, Any]]) -> Labels:
     by_function = len(functions) == len({backend for _, backend in functions}) > 0
     cases = [_axes(row, by_function=by_function) for row in rows]
     axes = tuple(axis for axis in HEADINGS if len({case[axis] for case in cases}) > 1) or ("name",)
-    parameters = [parameters_of(row["parameters"]) for row in rows]
-    alike = {
-        key: value
-        for key, value in next(iter(parameters), {}).items()
-        if all(_has(each, key, value) for each in parameters)
-    }
+    alike, others = without_shared_parameters([parameters_of(row["parameters"]) for row in rows])
     shared = [
         (HEADINGS[axis], case[axis]) for case in cases[:1] for axis in HEADINGS if axis not in (*axes, "parameters")
     ]
     return Labels(
         axes=axes,
-        keys=frozenset(key for each in parameters for key in each if key not in alike),
+        keys=frozenset(key for each in others for key in each),
         shared=[(name, value) for name, value in [*shared, *alike.items()] if value is not None],
         by_function=by_function,
     )
@@ -67,31 +61,3 @@ def _axes(row: Mapping[str, Any], *, by_function: bool) -> dict[str, Any]:
     axes = {axis: row[axis] for axis in HEADINGS}
     is_function = by_function and row["suite"] == "function" and row["backend"]
     return axes | {"name": row["backend"], "backend": None} if is_function else axes
-
-
-def _has(parameters: Mapping[str, Any], key: str, value: Any) -> bool:
-    return key in parameters and parameters[key] == value
-
-
-def parameters_of(text: str | None) -> dict[str, Any]:
-    """Further parameters by name; what is no object has the name ""."""
-    try:
-        found = json.loads(text or "{}")
-    except ValueError:
-        found = text
-    return found if isinstance(found, dict) else {"": found}
-
-
-def parameters_text(parameters: Mapping[str, Any]) -> str | None:
-    """Further parameters for people: `tokens:512, engine:0`; None where there are none."""
-    return ", ".join(f"{key}:{plain(value)}".removeprefix(":") for key, value in parameters.items()) or None
-
-
-def plain(value: Any) -> str:
-    """The value of an axis without the marks of JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).translate(JSON_MARKS)
-
-
-def value_text(value: Any) -> Any:
-    """The value of an axis as text, further parameters by name."""
-    return parameters_text(parameters_of(value)) if isinstance(value, str) and value.startswith('{"') else value

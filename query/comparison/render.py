@@ -20,11 +20,12 @@ from ...warehouse.console.numbers import (
     share_text,
     times,
 )
+from ...warehouse.console.parameters import plain
 from ...warehouse.console.tables import shorten
 from ..pasteable_sql import list_literal
 from . import environments
 from .compare import CHANGES, SETTLED, VERDICTS, Comparison, Row, is_lost, leaves_times_open
-from .labels import labels_of, plain
+from .labels import labels_of
 from .sides import Side
 
 COMPARED_SPARE = ("difference",)  # columns of a table that may go where there is no room

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, change_of, percent
+from ...warehouse.console.parameters import value_text
 from ...warehouse.errors import BenchError, Exit, NothingToShow, UnknownName
 from .compare import BETTER, LIKELY_BETTER, LIKELY_WORSE, WORSE
-from .labels import value_text
 from .sides import Side
 
 if TYPE_CHECKING:

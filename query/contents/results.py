@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ...warehouse.console.numbers import JSON_MARKS, amount, counted, interval, percent
+from ...warehouse.console.numbers import amount, counted, interval, percent
+from ...warehouse.console.parameters import plain
 from ...warehouse.errors import UnknownName
 from ...warehouse.settings import setting
 from ..axes import HEADINGS, WORK_AXES
@@ -168,7 +169,7 @@ def render(found: RunResults) -> tuple[list[str], list[list[Any]], list[str]]:
 
 def _plain(value: Any) -> Any:
     """A parameter as a cell: what is nested as JSON, without its marks."""
-    return json.dumps(value, ensure_ascii=False).translate(JSON_MARKS) if isinstance(value, dict | list) else value
+    return plain(value) if isinstance(value, dict | list) else value
 
 
 def _axis(row: Row, axis: str) -> Any:

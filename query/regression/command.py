@@ -13,6 +13,7 @@ from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Models, Option, Positional, Suites, Surface
 from ...warehouse.console.numbers import amount, counted, percent_change
 from ...warehouse.console.options import notify
+from ...warehouse.console.parameters import ParametersText, parameters_of, without_shared_parameters
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
 from ..axes import AXES, HEADINGS
@@ -255,6 +256,8 @@ def render(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     # what all cases share has their axes where these are one
     of_cases = [row for row in rows if row["finding"] != "shift"]
     alike = {axis: values.pop() for axis in axes if len(values := {axis_text(row, axis) for row in of_cases}) == 1}
+    shared, _ = without_shared_parameters([parameters_of(row["parameters"]) for row in of_cases])
+    alike["parameters"] = ParametersText.of(shared)
     return ["verdict", *names, "metric", "before", "now", "change", "since", "why"], [
         [
             row["verdict"], *(axis_text(row, axis) or alike.get(axis) for axis in axes), metric(row), _before(row),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ... import sql
 from ...sql.rules import FDR, MAX_COMPILE_SECONDS, MIN_COMPRESSION, MIN_SPEEDUP, WINDOW
 from ...warehouse.console.numbers import percent_change
+from ...warehouse.console.parameters import value_text
 from ...warehouse.errors import Exit, UnknownName
 from ..ask import ask
 from ..axes import AXES
 from ..comparison.compare import LIKELY_WORSE, VERDICTS, WORSE
 from ..comparison.environments import EnvironmentField, differences
-from ..comparison.labels import value_text
 from ..comparison.render import fold_metrics, fold_processor_time, members, metric
 from ..resolve import COLUMN_LABELS, resolve_run
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, counted, factor_of, percent
-from ..comparison.labels import value_text
+from ...warehouse.console.parameters import value_text
 from ..comparison.sides import Side
 from .kernel_lines import hidden_kernels
 from .parts import LEAST_LINE_SHARE, OTHER_LINES, Decomposition, DifferencePart, decomposed, ends, part_of

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from .options import notify
+from .parameters import ParametersText, plain, without_shared_parameters
 from .tables import INDENT, Rows, cell_text, cut_to, shorten, width, write_noted, write_rows
 
 ROOM = 100  # characters of a line where no terminal says how many it has
@@ -144,12 +145,20 @@ def without_shared(
 ) -> tuple[Table, list[str]]:
     """The table without those columns, of `among`, that have the same value in all of several rows.
 
+    Of a column of parameters, those go that have the same value in all rows.
+
     Returns:
         The table, and what it lacks as `column value`; nothing is said of a column without any value.
     """
     if len(rows) < 2:
         return (columns, rows), []
+    told: list[str] = []
+    for i in (i for i, name in enumerate(columns) if name in among):
+        if any(isinstance(row[i], ParametersText) for row in rows):
+            alike, others = without_shared_parameters([row[i].given if row[i] else {} for row in rows])
+            told = [f"{key} {plain(value)}".strip() for key, value in alike.items()]
+            rows = [[*row[:i], ParametersText.of(own), *row[i + 1 :]] for row, own in zip(rows, others, strict=True)]
     equal = [i for i, name in enumerate(columns) if name in among and all(row[i] == rows[0][i] for row in rows)]
     rest = [i for i in range(len(columns)) if i not in equal]
     shared = [f"{columns[i]} {cell_text(rows[0][i])}" for i in equal if rows[0][i] is not None]
-    return ([columns[i] for i in rest], [[row[i] for i in rest] for row in rows]), shared
+    return ([columns[i] for i in rest], [[row[i] for i in rest] for row in rows]), [*shared, *told]

@@ -1,11 +1,13 @@
 """Tables that fit: what goes where there is no room, and what never does."""
 
 import unicodedata
+from typing import Any
 
 import click
 import pytest
 from bench.warehouse.console.fitting import fit, without_shared, write_fitted
 from bench.warehouse.console.options import Command, format_option
+from bench.warehouse.console.parameters import ParametersText
 from bench.warehouse.console.tables import cell_text, width
 from click.testing import CliRunner
 from hypothesis import given
@@ -13,6 +15,18 @@ from hypothesis import strategies as st
 
 COLUMNS = ["model", "difference", "ratio", "verdict", "why"]
 ROW = ["bert", "−1.2 ms", "1.10x (95 % 1.05–1.15)", "FASTER", "q = 0.01; noise of a run 1.4 %"]
+
+
+def test_of_parameters_those_are_said_once_that_all_rows_have() -> None:
+    """A row that lacks one keeps it from being shared; a column of which nothing is left goes."""
+    given = [{"tokens": 512, "engine": "v1"}, {"tokens": 64, "engine": "v1"}]
+
+    def folded(*rows: dict[str, Any]) -> Any:
+        return without_shared(["name", "parameters"], [["a", ParametersText.of(row)] for row in rows], ["parameters"])
+
+    assert folded(*given) == ((["name", "parameters"], [["a", "tokens:512"], ["a", "tokens:64"]]), ["engine v1"])
+    assert folded(given[0], given[0]) == ((["name"], [["a"], ["a"]]), ["tokens 512", "engine v1"])
+    assert folded(given[0], {})[1] == []
 
 
 def test_a_table_that_fits_keeps_everything() -> None:
