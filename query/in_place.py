@@ -21,6 +21,13 @@ from .run_paths import GatheredStore, ReadInPlace, is_address, label_and_path, r
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
 
+_OTHERS = """
+SELECT count(*) FILTER (NOT list_contains($runs::VARCHAR[], run_id))
+FROM run_summaries
+WHERE config = $config OR $config IS NULL
+HAVING count(DISTINCT config) = 1
+"""  # more runs of the config that is named; of a store without a name, if it has one config
+
 IngestInPlace = Callable[[Store, Sequence[str]], None]  # each `PATH` or `NAME:PATH` into a store
 RunsOf = Callable[["Warehouse", str], tuple[str, ...]]  # the runs that a name means in a store
 
@@ -125,9 +132,8 @@ def _runs_in(store: Store, label: str | None, called: str, runs_of: RunsOf) -> R
 
     with Warehouse.open(store) as warehouse:
         runs = runs_of(warehouse, label or "latest")
-        query = "SELECT count(*) FROM run_summaries WHERE config = ? AND NOT list_contains(?::VARCHAR[], run_id)"
-        ((others,),) = warehouse.rows(query, [label, [*runs]])
-    return ReadInPlace(called, runs, others)
+        others = warehouse.rows(_OTHERS, {"runs": [*runs], "config": label})
+    return ReadInPlace(called, runs, sum(count for (count,) in others))
 
 
 def _known(store: Store, files: Sequence[str]) -> set[str]:

@@ -27,7 +27,7 @@ IDENTIFIER = re.compile(r"(.*[ _])?(id|uuid|guid|hash)", re.IGNORECASE)
 HEXADECIMAL = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,64}")
 
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|%|/")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|%|/|[毫微纳]?秒")
 UNITS = {  # last words of a name that are its unit -> unit
     "ns": "ns", "us": "us", "ms": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s", "usec": "us", "msec": "ms",
     "nsec": "ns",
@@ -35,7 +35,7 @@ UNITS = {  # last words of a name that are its unit -> unit
     "gb": "GB", "kib": "KiB", "mib": "MiB", "gib": "GiB", "bytes": "bytes", "pct": "%", "percent": "%", "%": "%", "watts": "W",
     "joules": "J", "gbps": "GB/s", "tflops": "TFLOPS", "gflops": "GFLOPS", "tokens/s": "tokens/s", "requests/s": "requests/s",
     "samples/s": "samples/s", "images/s": "images/s", "items/s": "items/s", "ops/s": "ops/s", "it/s": "iterations/s",
-    "qps": "queries/s",
+    "毫秒": "ms", "微秒": "us", "纳秒": "ns", "秒": "s", "qps": "queries/s",
     "rps": "requests/s", "tps": "tokens/s", "fps": "frames/s", "iops": "ops/s",
 }  # fmt: skip
 SECONDS = ("s", "sec", "second")

@@ -30,7 +30,7 @@ FindCommit = Callable[[str, str, Row], Sequence[str] | None]
 MOST_ROWS = 40  # incidents that a person reads
 WHERE = 18  # characters of the suite or the model of an incident
 # Columns of a table that may go where there is no room, the first ones first.
-SERIES_SPARE = ("besides", "confidence", "commits", "history")
+SERIES_SPARE = ("besides", "confidence", "commits", "history", "kind", "before", "after")
 SPARE_OF_INCIDENTS = ("from", "to", "commits")
 SHARED_BY_VALUES = (
     "config",

@@ -28,7 +28,7 @@ from .compare import CHANGES, SETTLED, VERDICTS, Comparison, Row, is_lost, leave
 from .labels import labels_of
 from .sides import Side
 
-COMPARED_SPARE = ("difference",)  # columns of a table that may go where there is no room
+COMPARED_SPARE = ("difference", "base", "candidate")  # columns of a table that may go where there is no room
 MOST_REASONS = 3  # why rows are left out
 MOST_ROWS = {"SAME": 0, "UNSURE": 10}  # of a verdict that a table shows: those of the largest ratios
 NAME = 60  # columns of a name in a sentence
@@ -308,7 +308,9 @@ def sentences(comparison: Comparison, *, everything: bool = False) -> Iterator[s
     if (others := Counter(map(metric, comparison.unusual))) and not everything:
         names = ", ".join(f"{name} ({count})" for name, count in others.most_common(LISTED))
         more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
-        yield f"not judged: {names}{more}; show them with --all, --metrics or --where 'phase=…'"
+        phases = any(row["phase"] not in (None, "steady") for row in comparison.unusual)
+        ways = "--all, --metrics or --where 'phase=…'" if phases else "--all or --metrics"
+        yield f"not judged: {names}{more}; show them with {ways}"
     yield from environments.lines(
         comparison.differences, shlex.join(["bench", "env-diff", comparison.base.word, comparison.candidate.word])
     )

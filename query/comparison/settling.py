@@ -52,10 +52,15 @@ def find_settling(warehouse: "Warehouse", found: Comparison) -> tuple[str, Seque
         return "", []
     if found.machines and not found.across:
         return "to settle it, measure both sides on one machine", doubtful
+    sides = found.base, found.candidate
+    others = sum(side.others for side in sides)
+    runs = counted(sum(len(side.runs) for side in sides) + others, "run")
     if isinstance(warehouse.store, GatheredStore):
+        if others:
+            judged = shlex.join(["bench", "compare", *(side.word for side in sides), "--all-runs"])
+            return f"to settle it, judge all {runs} of both sides: {judged}", doubtful
         told = "to settle it, put more results of each side into a folder: bench compare BASE/ CANDIDATE/"
         return told, doubtful
-    sides = found.base, found.candidate
     (base, base_commit), (candidate, commit) = (warehouse.rows(_SIDE, [[*side.runs]])[0] for side in sides)
     if base == candidate:
         base, candidate = base_commit, commit
@@ -63,8 +68,7 @@ def find_settling(warehouse: "Warehouse", found: Comparison) -> tuple[str, Seque
         told = "to settle it, record more runs of each side and join their ids: bench compare BASE+ID CANDIDATE+ID"
         return told, doubtful
     judged = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)} --all-runs"
-    if any(side.others for side in sides):
-        runs = counted(sum(len(side.runs) + side.others for side in sides), "run")
+    if others:
         return f"to settle it, judge all {runs} of both sides: {judged}", doubtful
     commands: list[list[str]] = []
     for side in sides:

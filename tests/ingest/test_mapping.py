@@ -753,7 +753,7 @@ def test_a_negative_duration_is_a_reject(tmp_path: Path) -> None:
         ("gpu_power_watts", {"unit": "W"}), ("max_latency_ms", {"unit": "ms"}), ("isl", None), ("conc", None), ("s", None),
         ("timeout_s", None), ("cache_mb", None), ("batch_size", None), ("top_p", None), ("learning_rate", None),
         ("request_rate", None), ("max_tokens", None), ("slo_ttft_ms", None), ("memory_limit_gb", None), ("temperature", None),
-        ("warmup_ms", None), ("", None),
+        ("warmup_ms", None), ("", None), ("耗时_毫秒", {"unit": "ms"}), ("微秒", {"unit": "us"}), ("名称", None),
     ],
 )  # fmt: skip
 def test_unit_and_direction_of_a_column_by_its_name(name: str, expected: dict[str, str] | None) -> None:

@@ -38,7 +38,7 @@ all cases: suite builtin, mode inference, device cpu, dtype float32, batch 8
 all intervals: noise of a run 0.6 %
 builtin eager latency: geomean 1.19x faster (95 % 1.16–1.21) over 3 of 3 matched
 builtin inductor latency: geomean 1.10x slower (95 % 1.07–1.12) over 2 of 3 matched; only the base has lstm
-not judged: calls_captured (6); show them with --all, --metrics or --where 'phase=…'
+not judged: calls_captured (6); show them with --all or --metrics
 """  # noqa: E501
 DOCUMENT = """\
 ## main → branch
@@ -127,6 +127,16 @@ def test_the_table_fits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 90
     assert "1.20x slower (95 % 1.17–1.23)  SLOWER" in result.stdout
     assert "not shown: difference;" in result.stderr
+
+
+def test_a_row_stays_on_a_line_of_a_narrow_terminal(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ratio and the verdict last; both values go before them."""
+    monkeypatch.setenv("COLUMNS", "70")
+    result = bench("main", "branch")
+
+    assert max(map(len, result.stdout.splitlines())) <= 70
+    assert "1.20x slower (95 % 1.17–1.23)  SLOWER" in result.stdout
+    assert "not shown: difference, base, candidate;" in result.stderr
 
 
 def test_the_document(bench: Bench, tmp_path: Path) -> None:
