@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from ..warehouse.console.declared import Backends, Configs, Limit, Models, Option, Runs, Statuses, Suites, Surface
 from ..warehouse.console.numbers import counted
+from ..warehouse.console.parameters import value_text
 from ..warehouse.store import Store
 from .question import Asker, PeopleTable, Question, Reply, Row, command_of
 from .tables import newest_runs, select
@@ -43,7 +44,20 @@ _FOR_PEOPLE = {
     "rejected_records": ("config", "path", "line", "reason", "text"),
 }  # fmt: skip
 # said once if equal
-_SHARED = ("run", "machine", "source", "sources", "suite", "mode", "device", "dtype", "format", "commit", "kind")
+_SHARED = (
+    "run",
+    "machine",
+    "source",
+    "sources",
+    "suite",
+    "mode",
+    "device",
+    "dtype",
+    "parameters",
+    "format",
+    "commit",
+    "kind",
+)
 _SPARE = (
     "source", "dropped", "files", "kind", "device", "dtype", "bytes", "loaded_at", "samples", "steps", "lines", "mode", "suite",
     "commit", "sources", "known",
@@ -90,6 +104,8 @@ def _list(
     def table() -> PeopleTable:
         answer = select(warehouse, seen, where, columns=_FOR_PEOPLE[seen], order=seen_order, limit=limit)
         columns, cells = without_empty(answer.columns, list(answer.rows))
+        for place in (place for place, name in enumerate(columns) if name == "parameters"):
+            cells = [[*row[:place], value_text(row[place]), *row[place + 1 :]] for row in cells]
         return PeopleTable(columns, cells, shared=_SHARED, spare=_SPARE, reason=_REASONS.get(seen))
 
     rows = _AllColumns(warehouse, view, where, order, limit)

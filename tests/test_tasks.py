@@ -155,13 +155,9 @@ def test_parameters_that_all_rows_share_are_said_once(shell: Shell) -> None:
     shell.write("nights.csv", "\n".join(rows) + "\n")
     shell("ingest", "nights.csv", "--map", "name=op,value=ms,unit:=ms,time=date,parameters=jobs,parameters=cc")
 
-    for words, code in (
-        (("history", "--members"), 0),
-        (("history", "--all"), 0),
-        (("regressions",), 1),
-        (("show",), 0),
-    ):
-        text = shell(*words, code=code)
+    asked = ("history --members", "history --all", "show", "plan", "list cases --runs latest", "regressions")
+    for words in asked:
+        text = shell(*words.split(), code=1 if words == "regressions" else 0)
         assert text.count("gcc") == 1 and "cc gcc" in text, words
         assert "jobs" in text
 

@@ -96,7 +96,7 @@ class Plan(Question[list[Row]]):
             result=found,
             columns=lambda: list(found[0]),
             rows=found,
-            table=lambda: PeopleTable(*render(found, goal)),
+            table=lambda: PeopleTable(*render(found, goal), shared=("parameters",)),
             sentences=lambda: sentences(found, effects(warehouse, replace(goal, correction="bonferroni"), where), goal),
         )
 

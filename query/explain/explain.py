@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...warehouse.console.parameters import value_text
 from ...warehouse.console.tables import escape
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ...warehouse.store import Notify
@@ -223,21 +224,21 @@ def _named(
     chosen = "true" if run_ids is None else among("run_id", run_ids)
     rows = warehouse.rows(
         f"""
-        SELECT run_id, case_id, concat_ws(
-            ' ', name, mode, device, dtype, nullif(concat_ws(' x ', batch_size, sequence_length), ''), parameters,
-            backend
+        SELECT run_id, case_id, parameters, backend, concat_ws(
+            ' ', name, mode, device, dtype, nullif(concat_ws(' x ', batch_size, sequence_length), '')
         ) AS label
         FROM {_ANNOUNCED} JOIN _run_times USING (run_id)
         WHERE (name = $name OR len($name) >= {SHORTEST_PREFIX} AND starts_with(case_id, $name)
                 OR name = 'step' AND concat('tokens:', parameters ->> 'tokens') = replace($name, '-', '–'))
             AND ($backend IS NULL OR backend = $backend) AND {chosen}
         GROUP BY ALL
-        ORDER BY any_value(began_at) DESC NULLS LAST, run_id DESC, label
+        ORDER BY any_value(began_at) DESC NULLS LAST, run_id DESC, label, parameters, backend
         """,
         {"name": name, "backend": backend},
     )
     if rows:
-        return rows
+        labels = (filter(None, (label, value_text(parameters), of)) for _, _, parameters, of, label in rows)
+        return [(row[0], row[1], " ".join(label)) for row, label in zip(rows, labels, strict=True)]
     backends = warehouse.rows(
         f"SELECT DISTINCT backend FROM {_ANNOUNCED} WHERE name = ? AND {chosen} ORDER BY 1", [name]
     )
@@ -260,7 +261,7 @@ def _only(name: str, found: Sequence[tuple[str, str | None, str]]) -> tuple[str 
     """
     labels = {case_id: label for _, case_id, label in found}
     if name == "step":  # of the bins of tokens, all of them together
-        labels = {case_id: label for case_id, label in labels.items() if '"tokens":"all"' in label} or labels
+        labels = {case_id: label for case_id, label in labels.items() if "tokens:all" in label} or labels
     if len(labels) == 1:
         return next(iter(labels.items()))
     named = "".join(f"\n  {case_id or '':16}  {escape(label)}" for case_id, label in list(labels.items())[:LISTED])

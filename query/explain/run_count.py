@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...sql.rules import ALPHA, FLOOR
 from ...warehouse.console.numbers import counted, exact_percent, percent, span
+from ...warehouse.console.parameters import value_text
 from ...warehouse.errors import BenchError, Exit
 from ..axes import BACKEND_LAST, HEADINGS
 from ..filters import build_filter
@@ -98,8 +99,8 @@ def render(found: Sequence[Row], plan: DetectionGoal) -> tuple[list[str], list[l
     ]
     return columns, [
         [
-            *(row[axis] for axis in axes), row["runs_seen"], percent(row["noise"]), _percent(row["sampling_noise"]),
-            row["runs_needed"], _percent(row["detectable"]),
+            *(value_text(row[axis]) if axis == "parameters" else row[axis] for axis in axes), row["runs_seen"],
+            percent(row["noise"]), _percent(row["sampling_noise"]), row["runs_needed"], _percent(row["detectable"]),
         ]
         for row in known
     ]  # fmt: skip
