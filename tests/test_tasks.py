@@ -160,6 +160,7 @@ def test_parameters_that_all_rows_share_are_said_once(shell: Shell) -> None:
         text = shell(*words.split(), code=1 if words == "regressions" else 0)
         assert text.count("gcc") == 1 and "cc gcc" in text, words
         assert "jobs" in text
+    assert "All cases: cc gcc, metric latency" in shell("report")
 
 
 def test_the_log_of_a_scheduler_is_found_where_cases_are_looked_for(shell: Shell) -> None:

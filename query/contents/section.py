@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...warehouse.console.fitting import without_shared
 from ..document import Section, Table, TableColumn
-from .results import TOLD_ONCE, render, results
+from .results import render, results
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -17,23 +18,14 @@ def results_section(
     found = results(warehouse, runs, {"suite": suites, "backend": backends})
     if not found.rows:
         return None
-    columns, rows, _ = render(found)
-    shared = [
-        i
-        for i, name in enumerate(columns)
-        if len(rows) > 1 and name in TOLD_ONCE and len({row[i] for row in rows}) == 1
-    ]
-    told = ", ".join(f"{columns[i]} {rows[0][i]}" for i in shared)
-    kept = [i for i in range(len(columns)) if i not in shared]
-    table = Table(
-        [TableColumn(columns[i], "count" if columns[i] == "n" else "text") for i in kept],
-        [[row[i] for i in kept] for row in rows],
-    )
+    columns, rows, once = render(found)
+    (kept, cells), shared = without_shared(columns, rows, once)
+    table = Table([TableColumn(name, "count" if name == "n" else "text") for name in kept], [[*row] for row in cells])
     of_all_steps = any(row["suite"] == "scheduler" and '"all"' in str(row["parameters"]) for row in found.rows)
     sentences = [
         "The median of each case's samples with its 95 % interval"
         f"{'; of all steps of a scheduler their mean' if of_all_steps else ''}.",
-        *([f"All cases: {told}."] if told else []),
+        *([f"All cases: {', '.join(shared)}."] if shared else []),
     ]
     command = f"bench show {' '.join(run[:13] for run in runs)}"
     return Section(key="results", title="Results", sentences=sentences, tables=[table], weight=10, command=command)
