@@ -234,7 +234,7 @@ def _show(report: IngestReport, store: Store) -> None:
     if any(line.rejected for line in report.lines) and not all_rejected(report.lines):
         _notify("Rejected records are kept with file, line and reason; see them with: bench list rejects")
     if not rows and not report.recovered and not report.copied:
-        _notify(f"nothing new for {store}")
+        _notify(f"nothing new for {store}. Load files and folders with: bench ingest PATH")
     if report.runs or (not rows and store.database.is_file()):
         from ..query.contents.command import show_first
         from ..warehouse.database import Warehouse

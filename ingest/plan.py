@@ -21,7 +21,7 @@ from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
 from .readers.document import BadRecord, instant
-from .readers.files import FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
+from .readers.files import NO_PIPE, FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
 from .readers.folders import folder_config, folders_in
 from .readers.unrecognised import describe, is_begun_json, read_unpacked
 from .registry import find_format, formats
@@ -147,6 +147,8 @@ def parse(text: str, options: SourceOptions) -> RequestedPath:
     path = Path(text)
     if path.exists():
         return RequestedPath(path, options.config)
+    if text == "-":
+        raise BenchError(f"{text} {NO_PIPE}")
     if "://" in text:  # not repeated: it may hold a credential
         raise BenchError(
             "an address is neither a file nor a folder. A store in a bucket is copied with: bench store sync SRC DST"

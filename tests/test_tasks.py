@@ -195,6 +195,15 @@ def test_what_sql_answers_becomes_a_file_by_its_ending(shell: Shell) -> None:
     assert (shell.folder / "s.csv").read_text() == "name\na\nb\n"
 
 
+def test_what_is_piped_is_written_to_a_file_first(shell: Shell) -> None:
+    """A pipe, a name for one and no path at all come with the command to type."""
+    os.mkfifo(shell.folder / "pipe")
+
+    for words in (("ingest", "-"), ("ingest", "pipe"), ("compare", "pipe", "pipe")):
+        assert "… > results.json && bench ingest results.json" in shell(*words, code=2)
+    assert "Load files and folders with: bench ingest PATH" in shell("ingest")
+
+
 def test_undo_rename_and_redo(shell: Shell) -> None:
     """A wrong import is taken back, and nothing changes without --yes."""
     shell.write("two.json", hyperfine(("a", 0.1)))

@@ -20,6 +20,9 @@ _TRIES = 5  # of a look below a folder
 FOLDERS_NAMED = 3  # subfolders that a note names, rather than a pattern
 LOOKED_AT = 100  # files beside the layout of a tool that are looked at for results of their own
 
+# A source is known by the content of its files, which may be read again.
+NO_PIPE = "is a pipe, and results are read from files. Write them to one: … > results.json && bench ingest results.json"
+
 
 class NoFilesError(BenchError):
     """A path holds no file that can be read.
@@ -52,6 +55,8 @@ def find_files(path: Path, kinds: Callable[[], Iterable[Format]], notes: list[st
         BenchError: It is a special file.
     """
     if not path.is_dir():
+        if path.is_fifo():
+            raise BenchError(f"{path} {NO_PIPE}")
         if not path.is_file():
             raise BenchError(f"{path} is neither a file nor a folder.")
         return [FileLocation(path, path.name)]
