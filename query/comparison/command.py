@@ -43,6 +43,7 @@ def reply_of(found: "Comparison", *, everything: bool = False) -> "Reply[Compari
         table=table,
         sentences=lambda: sentences(found, everything=everything),
         lead=lambda: (*machines(found), verdict(found)),
+        headings_alone=False,
         documents={"markdown": lambda command: document(found, command=command).markdown()},
     )
 
