@@ -204,6 +204,7 @@ def test_regressions_name_no_host_where_the_class_is_known() -> None:
     assert str(told) == "host: runner-4 → runner-5"
 
 
+@pytest.mark.exhaustive
 def test_hosts_of_unknown_machines_are_judged_apart_if_each_has_runs_enough() -> None:
     """Two that differ by half alternate otherwise; names that come once cannot be judged apart."""
     pair = shards(*"AB" * 9, hosts=["one", "two"] * 9, ram_bytes=1)

@@ -135,6 +135,7 @@ def test_a_load_takes_what_is_new_and_a_second_one_nothing(store: Store) -> None
     assert durations(store) == [1, 2, 3]
 
 
+@pytest.mark.exhaustive
 def test_loads_one_by_one_leave_one_row_a_run(store: Store) -> None:
     """If a load computes the rows of a whole config anew, those of the load before go."""
     for number in range(3):
@@ -182,6 +183,7 @@ def test_a_warehouse_of_another_shape_is_derived_anew(store: Store, monkeypatch:
     assert not load(store).rebuilt
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("needed", first_of(1, sorted(set(views.NEEDED.values()))))
 def test_a_derived_table_has_no_rows_without_those_it_needs(
     store: Store, monkeypatch: pytest.MonkeyPatch, needed: str
@@ -207,6 +209,7 @@ def test_a_derived_table_has_no_rows_without_those_it_needs(
     assert set(after) == {(0,)}
 
 
+@pytest.mark.exhaustive
 def test_few_rows_are_derived_alike_without_the_optimizer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each statement as it stands gives the same rows; all that is executed afterwards is optimized again."""
     fill(store, 1)
@@ -224,6 +227,7 @@ def test_few_rows_are_derived_alike_without_the_optimizer(store: Store, monkeypa
     assert found[0] == found[1] and found[0]["case_summaries"]
 
 
+@pytest.mark.exhaustive
 def test_questions_to_few_rows_are_answered_alike_without_the_optimizer(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -415,6 +419,7 @@ def test_a_newer_file_is_refused_with_the_cure_and_the_rest_loaded(store: Store)
     assert durations(store) == [1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("wrong", first_of(1, ["missing", "of another type"]))
 def test_a_file_with_a_wrong_column_is_left_out_and_the_rest_loaded(wrong: str, store: Store) -> None:
     """It is whole, and says the right version; every command ended in an internal error."""

@@ -143,6 +143,7 @@ def test_a_run_that_raises_says_why(store: Store) -> None:
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("derived")
 def test_a_case_whose_blocks_all_raised_has_failed(store: Store) -> None:
     """Also where the script caught what they raised; one block that ended well is enough, and an outcome given says more."""
@@ -275,6 +276,7 @@ def test_a_detail_that_is_no_column_is_named(store: Store) -> None:
         run.case("c").timing(1, details={"blok": 3})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rotate", first_of(1, [1 << 26, 30_000]), ids=["one journal", "many journals"])
 def test_many_threads_lose_nothing(rotate: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that share a case, or have their own, record every event once, each in its order, over any journals."""

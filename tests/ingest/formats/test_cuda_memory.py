@@ -27,6 +27,7 @@ def live(data: bytes) -> dict[str | None, float | None]:
     return {metric.original_value: metric.value for metric in read(KIND, data, "a.pickle").of(Metric)}
 
 
+@pytest.mark.exhaustive
 def test_a_snapshot_cut_at_any_byte_is_a_reject() -> None:
     """Inside of a number, too, whose bytes `struct` misses."""
     assert fuzz.cut([KIND]) > 700

@@ -75,6 +75,7 @@ def test_training_changes_the_weights_of_its_own_side_only() -> None:
     assert digest(first) == digest(other_side)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("optimizer", first_of(1, ["sgd", "adam"]))
 def test_a_backend_is_rewound_to_its_first_call(monkeypatch: pytest.MonkeyPatch, optimizer: str) -> None:
     """In place, since a CUDA graph knows its weights by their addresses; the third call of one is judged like a first."""
@@ -408,6 +409,7 @@ def test_a_backend_that_is_meant_to_differ_is_judged_by_the_cosine(monkeypatch: 
     assert judged == ["pass", "fail_accuracy"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", sampled(["bfloat16", "float16", "amp", "float64"], "bfloat16"))
 def test_every_type_trains(dtype: str) -> None:
     """The small ones are cast, amp is not; each is right by its own rule."""

@@ -71,6 +71,7 @@ def test_each_optimizer_takes_its_own_step() -> None:
     assert second[0][1] != second[1][1]
 
 
+@pytest.mark.exhaustive
 def test_checkpointing_computes_the_same_gradients() -> None:
     """By recomputing what it did not keep."""
     plain, checkpointed = (program(checkpointing=on) for on in (False, True))
@@ -96,6 +97,7 @@ def test_channels_last_is_the_format_of_inputs_and_weights() -> None:
     assert model.module.features[3].weight.is_contiguous(memory_format=torch.channels_last)
 
 
+@pytest.mark.exhaustive
 def test_a_dynamic_batch_is_compiled_for_any_size() -> None:
     """And of the other sizes for those there are: the graph has a name for its first dimension, and a number for the second."""
     shapes: list[list[str]] = []

@@ -302,6 +302,7 @@ def test_a_real_gpu_is_slower_from_memory_than_from_its_l2_cache() -> None:
         assert cold.gauges["gpu_sm_clock"][0] > 1e8
 
 
+@pytest.mark.exhaustive
 def test_the_clocks_of_samples_are_metrics_of_their_case(tmp_path: Path, workload: Any) -> None:
     """One for each sample, in its phase."""
     with recorder.run("t", store=tmp_path, source="measure") as run:
