@@ -74,7 +74,7 @@ class TorchbenchUserbenchmark(Declared):
 
 
 class TorchbenchBisection(TorchbenchUserbenchmark):
-    """What a bisection of a userbenchmark found, with the metrics of both commits of each step."""
+    """The result of a bisection of a userbenchmark, with the metrics of both commits of each step."""
 
     name = "torchbench-bisection"
     doc = "TorchBench bisection JSON (bisection.py)"
