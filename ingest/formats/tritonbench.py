@@ -13,6 +13,9 @@ from ._headed_table import HeadedTable, providers, typed
 COLUMN = re.compile(r"(.+)-([a-z_0-9]+)")  # triton_matmul-latency
 VALUE = re.compile(r"tritonbench_(?P<case>.+?)\[x_(?P<input>.*)-(?P<backend>[^-\]]*)\]_(?P<metric>.+)", re.DOTALL)
 MEAN = re.compile(r"tritonbench_.+?\[.*\]-.+-avg", re.DOTALL)
+SPREAD = re.compile(
+    r" *(\S{1,40}) \(±(\S{1,40})%\)"
+)  # as a latency is written with what its extremes are away: 0.009000 (±1.50%)
 PASS = re.compile(r"tritonbench_(.+)-pass", re.DOTALL)
 AVERAGE = "average"  # in place of an input, in the last row
 AXIS = "x_val"  # the input, where no column names it
@@ -116,6 +119,9 @@ class TritonbenchJson(Declared):
 def _add(case: Subject, key: str, value: Any) -> None:
     metric, unit, better = METRICS.get(key, (key, None, None))
     plain = value.removesuffix("x") if isinstance(value, str) else value
+    if isinstance(value, str) and (spread := SPREAD.fullmatch(value)):
+        plain = spread[1]
+        case.metric(metric, spread[2], "%", statistic="error", better=None)
     if number(plain) is not None:
         case.metric(metric, plain, unit, better=better)
     else:

@@ -688,7 +688,7 @@ Median ITL (ms):                         0.00
 sample("triton-report", "N,Triton (GB/s),Torch (GB/s)\n256.0,512.0,341.25\n512.0,768.0,\n", name="add.csv")
 sample(
     "tritonbench",
-    'x_val;aten_matmul-latency;triton_matmul-latency;triton_matmul-speedup\n"(256, 256)";0.5;0.25;2.0x\n',
+    'x_val;aten_matmul-latency;triton_matmul-latency;triton_matmul-speedup\n"(256, 256)";0.5;0.250000 (±1.50%);2.0x\n',
     name="gemm.csv",
 )
 sample("tritonbench-json", {

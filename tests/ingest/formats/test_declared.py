@@ -151,7 +151,7 @@ EXPECTED: dict[str, tuple[list[tuple[Any, ...]], list[dict[str, Any]]]] = {
     ),
     "tritonbench": (
         [("gemm", "aten_matmul", {"x_val": "(256, 256)"}), ("gemm", "triton_matmul", {"x_val": "(256, 256)"})],
-        [{"latency": 0.5e6}, {"latency": 0.25e6, "speedup": 2.0}],
+        [{"latency": 0.5e6}, {"latency": 0.25e6, "latency_error": 1.5, "speedup": 2.0}],
     ),
     "tritonbench-json": (
         [("gemm_fwd", "aten_matmul", {"x_val": "(256, 256)"}), ("gemm_fwd", "triton_matmul", {"x_val": "(256, 256)"}), ("gemm_fwd", {})],
