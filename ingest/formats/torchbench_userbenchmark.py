@@ -87,10 +87,13 @@ class TorchbenchBisection(TorchbenchUserbenchmark):
         frozenset({"target_repo", "start", "end", "result"}),
     )
 
-    def open(self, document: Any, results: Results) -> Iterator[Any]:
+    def open(self, document: Any, results: Results) -> Iterable[Any]:
         """A run a commit; one that ends a step and begins the next is there twice."""
-        steps = document if isinstance(document, list) else document.array("result")
-        tags = {} if isinstance(document, list) else document.left()
+        if isinstance(document, list):
+            return self._commits(document, {}, results)
+        return self._commits(document.array("result"), document.left(), results)
+
+    def _commits(self, steps: list[Any], tags: dict[str, Any], results: Results) -> Iterator[Any]:
         met = set()
         for step in steps:
             for side in ("commit1", "commit2") if isinstance(step, Object) else ():
@@ -101,7 +104,9 @@ class TorchbenchBisection(TorchbenchUserbenchmark):
                 met.add(content)
                 about = digest if isinstance(digest, Object) and isinstance(digest.get("metrics"), Object) else Object()
                 described: Mapping[str, Any] = self._described(about)
-                said = {"commit": commit, "commit_time": time, **tags, **about.section("environ").left()}
+                environ = about.take("environ")
+                more = environ.left() if isinstance(environ, Object) else {}
+                said = {"commit": commit, "commit_time": time, **tags, **more}
                 results.run(content=content, **{**described, "tags": described["tags"] | said})
                 if about:
                     yield from self.find(about)
