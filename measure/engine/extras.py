@@ -2,7 +2,7 @@
 
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +27,8 @@ def afterwards(
         yield from _energies(program, sides)
     if job.settings.traced:
         yield from _traces(run, program, sides)
-    others = (job.settings.minify, job.settings.warm_start, job.settings.lines, job.settings.trace_lines is not None)
+    settings = job.settings
+    others = settings.minify, settings.warm_start, settings.profile, settings.lines, settings.trace_lines is not None
     if not any(others):
         return
     for side in sides:
@@ -37,6 +38,8 @@ def afterwards(
         yield from _minified(run, program, sides)
     if job.settings.trace_lines is not None:
         yield from _lines(job, run, sides)
+    if job.settings.profile:
+        yield from _step_parts(job, sides)
     if job.settings.lines:
         yield from _line_times(job, sides)
     if job.settings.warm_start:
@@ -96,12 +99,26 @@ def _lines(job: Job, run: Run, sides: list[MeasuredBackend]) -> Iterator[tuple[M
             yield side, Fact(lines.TRACE, None, text=reason)
 
 
+def _step_parts(job: Job, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
+    """Shares of operators or kernels in the time of a step."""
+    from ..pytorch.step_parts import part_facts
+
+    yield from _of_backends(job, sides, part_facts)
+
+
 def _line_times(job: Job, sides: list[MeasuredBackend]) -> Iterator[tuple[MeasuredBackend, Fact]]:
     """Shares of lines in the time of a step."""
     from ..pytorch.line_times import line_facts
 
+    yield from _of_backends(job, sides, line_facts)
+
+
+def _of_backends(
+    job: Job, sides: list[MeasuredBackend], facts: Callable[[Job], Iterator[tuple[str, Fact]]]
+) -> Iterator[tuple[MeasuredBackend, Fact]]:
+    """Facts that processes of their own find of the sides that did not fail."""
     named = {side.backend: side for side in sides}
-    for backend, fact in line_facts(replace(job, workload=replace(job.workload, backends=tuple(named)))):
+    for backend, fact in facts(replace(job, workload=replace(job.workload, backends=tuple(named)))):
         yield named[backend], fact
 
 

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...query.why.parts import LEAST_LINE_SHARE, OTHER_LINES
 from ...warehouse.console.tables import escape
+from ..engine.program import REPLICAS, SLOWED
 from ..engine.sampling import loops_for
 from ..engine.workload import Workload
 from ..options import progress
-from ..pytorch.step_parts import SLOWED
 from ..system.disturbance import DisturbanceCounters, OwnClock
 from ..system.own_process import own_command
 from .apart import NoAnswer, answer, ask
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ...warehouse.recorder import Run
     from ..engine.runner import Runner
 
-PROCESSES = 5  # of each function: how they differ is the error of a share
 SECONDS = 1.0  # that count in each, at least one call
 MOST_WAITING = 5  # times as long as that for the whole, where others have the processor
 # Mean time between samples; longer where samples are dear, as of deep stacks. Calls of five functions took 0.3–3.1 % more
@@ -98,7 +97,7 @@ def line_shares(
         NoAnswer: A process dies or takes longer than `timeout_s`, or the function fails.
     """
     words = own_command(__name__)
-    return shares_of([ask(words, workload, backend, timeout_s, doing="sampling lines") for _ in range(PROCESSES)])
+    return shares_of([ask(words, workload, backend, timeout_s, doing="sampling lines") for _ in range(REPLICAS)])
 
 
 def shares_of(answers: Sequence[Sampled]) -> tuple[dict[SourceLine, list[float]], list[float]]:

@@ -128,7 +128,8 @@ setting_options = _stack(
     click.option("--warm-start", is_flag=True,
                  help="Make the first calls again in a second process, with the compile caches the first one left."),
     click.option("--profile", is_flag=True,
-                 help="Keep a profiler trace of one call of each backend, and its operators' times: bench why compares them."),
+                 help="Keep a profiler trace of one call of each backend; in five more processes its operators' times, for"
+                 " bench why."),
     click.option("--lines", is_flag=True,
                  help="Sample at which lines a step spends its time, in five more processes: bench why compares them."),
     click.option("--memory-snapshot", is_flag=True, help="Keep a snapshot of a GPU's memory over one call of each."),

@@ -1,4 +1,4 @@
-"""A process that a worker starts for the same workload, with the compile caches that the worker has filled.
+"""Processes that a worker starts for the same workload, with the compile caches that the worker has filled.
 
 The worker passes its job as one line of JSON; the process answers in lines of JSON, whatever the model prints.
 """
@@ -8,9 +8,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..engine.messages import reason_of, resolve
+from ..engine.program import REPLICAS, Program
 from ..engine.workload import Job
 from ..system.own_process import own_command
 from . import torchrun
@@ -45,3 +48,37 @@ def answer(ask: Callable[[Job], Iterator[Answer]]) -> None:
     os.dup2(2, 1)
     for found in ask(Job.from_dict(json.loads(sys.stdin.readline()))):
         print(json.dumps(found), file=lines, flush=True)
+
+
+def replicas(module: str, job: Job, doing: str) -> tuple[Mapping[str, Sequence[Any]], Mapping[str, str]]:
+    """The answers of REPLICAS of a module, one after another, for each backend; or why one of them finds nothing.
+
+    Args:
+        module: Its process answers with `found_by`.
+        job: Of the worker.
+        doing: What such a process does, for people.
+    """
+    found: dict[str, list[Any]] = defaultdict(list)
+    reasons: dict[str, str] = {}
+    for _ in range(REPLICAS):
+        answers, end = begin(module, job)()
+        told = {each["backend"]: each for each in answers}
+        for backend in job.workload.backends:
+            each = told.get(backend, {"reason": f"the process that {doing} {end}"})
+            if each["reason"]:
+                reasons[backend] = each["reason"]
+            else:
+                found[backend].append(each["found"])
+    return {backend: each for backend, each in found.items() if backend not in reasons}, reasons
+
+
+def found_by(job: Job, find: Callable[[Program, Callable[[], Any]], Any]) -> Iterator[Answer]:
+    """An answer, in that process, for each backend: what is found of its program and step."""
+    for backend in job.workload.backends:
+        told: dict[str, Any] = {"backend": backend, "found": None, "reason": None}
+        try:
+            program = resolve(job.program)(job.workload, job.settings, alone=True)
+            told["found"] = find(program, program.prepare(backend))
+        except Exception as error:
+            told["reason"] = reason_of(error)
+        yield told

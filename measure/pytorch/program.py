@@ -25,7 +25,6 @@ from . import (
     minifier,
     profiles,
     registry,
-    step_parts,
 )
 from .backend import Backend, Example
 from .loading import build
@@ -288,8 +287,6 @@ class TorchProgram:
         found = []
         if self._settings.profile:
             found += profiles.profile(torch, call, place.with_name(place.name + ".trace.json.gz"))
-            on_gpu = self._workload.device.startswith("cuda")
-            found += step_parts.step_parts(torch, call, self.device.synchronize, on_gpu=on_gpu)
         if self._settings.memory_snapshot:
             path = place.with_name(place.name + ".snapshot.pickle")
             found += profiles.memory_snapshot(torch, call, path, self._workload.device)

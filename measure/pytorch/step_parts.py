@@ -1,23 +1,29 @@
-"""The parts of a step's time: operators of torch on a CPU, kernels of a GPU, in passes of their own with torch's profiler.
+"""The parts of a step's time: operators of torch on a CPU, kernels of a GPU, with torch's profiler in processes of their own.
 
 The profiler slows a step, so a pass records shares of its own time; `bench why` scales them to the time measured without it. As
 many steps without it precede a pass, whose time says how much it slows them, whatever else the machine does meanwhile.
+
+A process is one sample of a share: the shares of its passes were 2 to 4 times as alike as those of other processes.
 """
 
+import gc
 import json
+import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine.program import Fact
+from ..engine.program import SLOWED, Fact, Program
+from ..engine.workload import Job
+from .child import answer, found_by, replicas
 
-PASSES, FEWEST, KEPT = 40, 20, 10  # with the profiler, where a step is longer than a pass, and those kept: the fastest
+PASSES, FEWEST, KEPT = 8, 6, 3  # of a process, where a step is longer than a pass, and those kept: the fastest
 PASS_NS = 2e6  # of a pass, at least one step: one in which others get no turn at the processor is soon found
 MOST_EVENTS = 4_000  # of a pass, unless a step has more: torch reads each in Python
 OPERATOR, KERNEL = "operator_part", "kernel_part"  # share of the time of a pass; the text is its place in the step
-SLOWED = "profiler_slowdown"  # time of a step with the profiler / without it
+OF_RANKS = "the parts of a model over several ranks are not recorded"
 
 Spent = dict[str, tuple[float, float]]  # by name: ns and calls
 
@@ -32,8 +38,45 @@ class Pass:
     spent: Spent
 
 
-def step_parts(torch: Any, call: Callable[[], Any], synchronize: Callable[[], None], *, on_gpu: bool) -> list[Fact]:
-    """Facts of the parts of a step: one a part and pass, and one a pass with its time."""
+@dataclass(frozen=True, slots=True)
+class StepParts:
+    """The answer of a process: the share of each part in the time of a step, with its calls; how much the profiler slows it."""
+
+    slowdown: float
+    shares: Mapping[str, Sequence[float]]  # and calls; by name, empty for what no part has
+
+
+def part_facts(job: Job) -> Iterator[tuple[str, Fact]]:
+    """Facts of each backend: the share of each part in each process, how much the profiler slowed it; or why there are none."""
+    kind = KERNEL if _is_on_gpu(job) else OPERATOR
+    if job.workload.parameters.get("distributed"):
+        yield from ((backend, Fact(kind, None, text=OF_RANKS)) for backend in job.workload.backends)
+        return
+    answers, reasons = replicas(__name__, job, "records the parts of a step")
+    for backend in job.workload.backends:
+        if backend in reasons:
+            yield backend, Fact(kind, None, text=reasons[backend])
+            continue
+        found = [StepParts(*each) for each in answers[backend]]
+        yield from ((backend, fact) for fact in facts_of(kind, found))
+
+
+def facts_of(kind: str, found: Sequence[StepParts]) -> Iterator[Fact]:
+    """The facts of processes; a part that one of them lacks has no share there."""
+    yield from (Fact(SLOWED, each.slowdown, "ratio") for each in found)
+    for name in sorted({name for each in found for name in each.shares}):
+        shares = [each.shares.get(name, (0.0, 0.0)) for each in found]
+        calls = sum(n for _, n in shares) / len(found)
+        place = json.dumps({"function": name, "calls": calls}, ensure_ascii=False)
+        yield from (Fact(kind, share, "ratio", text=place) for share, _ in shares)
+
+
+def _is_on_gpu(job: Job) -> bool:
+    return job.workload.device.startswith("cuda")
+
+
+def step_parts(torch: Any, call: Callable[[], Any], synchronize: Callable[[], None], *, on_gpu: bool) -> StepParts:
+    """The parts of a step, in passes with the profiler in this process."""
     kinds = torch.profiler.ProfilerActivity
     activities = [kinds.CUDA] if on_gpu else [kinds.CPU]
 
@@ -56,7 +99,7 @@ def step_parts(torch: Any, call: Callable[[], Any], synchronize: Callable[[], No
     first = one_pass(1)
     steps = max(1, min(int(PASS_NS / max(first.took, 1)), MOST_EVENTS // max(first.events, 1)))
     passes = [one_pass(steps) for _ in range(PASSES if first.took < PASS_NS else FEWEST)]
-    return [*slowdowns(passes), *shares(KERNEL if on_gpu else OPERATOR, undisturbed(passes))]
+    return StepParts(slowdown(passes), shares(undisturbed(passes)))
 
 
 def self_times(events: Iterable[Any]) -> Spent:
@@ -89,25 +132,35 @@ def undisturbed(passes: Sequence[Pass]) -> list[Pass]:
     return sorted(passes, key=lambda one: one.took)[:KEPT]
 
 
-def slowdowns(passes: Sequence[Pass]) -> list[Fact]:
+def slowdown(passes: Sequence[Pass]) -> float:
     """The factor by which the profiler slows a step: the fastest with it by the fastest without it, maybe of another pass.
 
     Within a pass other work of the machine may disturb the steps without the profiler alone.
     """
     with_it, without = (sorted(getattr(one, name) for one in passes)[:KEPT] for name in ("took", "alone"))
-    return [Fact(SLOWED, took / alone, "ratio") for took, alone in zip(with_it, without, strict=True) if alone]
+    return float(statistics.median(took / alone for took, alone in zip(with_it, without, strict=True)))
 
 
-def shares(kind: str, passes: Sequence[Pass]) -> list[Fact]:
-    """The facts of passes; what no part has is the one without a name."""
-    facts = []
+def shares(passes: Sequence[Pass]) -> dict[str, tuple[float, float]]:
+    """The mean share of each part in the time of a pass, and its calls; what no part has is the one without a name."""
+    found = {}
     for name in sorted({name for one in passes for name in one.spent}):
-        found = [one.spent.get(name, (0.0, 0.0)) for one in passes]
-        calls = sum(n for _, n in found) / len(passes)
-        place = json.dumps({"function": name, "calls": calls}, ensure_ascii=False)
-        facts += [Fact(kind, ns / one.took, "ratio", text=place) for one, (ns, _) in zip(passes, found, strict=True)]
-    outside = json.dumps({"function": "", "calls": 0})
-    return [
-        *facts,
-        *(Fact(kind, 1 - sum(ns for ns, _ in one.spent.values()) / one.took, "ratio", text=outside) for one in passes),
-    ]
+        parts = [(one.spent.get(name, (0.0, 0.0)), one.took) for one in passes]
+        share = statistics.fmean(ns / took for (ns, _), took in parts)
+        found[name] = share, statistics.fmean(n for (_, n), _ in parts)
+    return {**found, "": (1 - sum(share for share, _ in found.values()), 0.0)}
+
+
+def _found(job: Job, program: Program, step: Callable[[], Any]) -> tuple[float, Mapping[str, Sequence[float]]]:
+    import torch
+
+    step()
+    gc.collect()
+    gc.freeze()  # as where it is timed
+    found = step_parts(torch, step, program.device.synchronize, on_gpu=_is_on_gpu(job))
+    return found.slowdown, found.shares
+
+
+def main() -> None:
+    """Answer the job on stdin."""
+    answer(lambda job: found_by(job, lambda program, step: _found(job, program, step)))

@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
     monkeypatch.setattr(line_times, "ask", ask)
-    monkeypatch.setattr(line_times, "PROCESSES", 2)
+    monkeypatch.setattr(line_times, "REPLICAS", 2)
 
 
 def measure(*words: str, function: str = "waits") -> Any:

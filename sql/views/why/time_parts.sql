@@ -9,9 +9,9 @@
 -- line      BIGINT   Line in the file, from 1; 0 for what no line of a file does.
 -- text      VARCHAR  Source text of the line.
 -- calls     DOUBLE   How often a call runs the operator or kernel; NULL of a line.
--- share     DOUBLE   Share of the time of a call, 0 to 1: mean over processes, or over passes of the profiler.
--- error     DOUBLE   Half-width of its 95 % interval, from how these differ (Student's t); NULL of a single one.
--- n         BIGINT   Processes or passes.
+-- share     DOUBLE   Share of the time of a call, 0 to 1: mean over processes that the profiler ran in.
+-- error     DOUBLE   Half-width of its 95 % interval, from how processes differ (Student's t); NULL of a single one.
+-- n         BIGINT   Processes.
 -- slowdown  DOUBLE   Time of a call while it was profiled / without the profiler; of a line processor time; NULL where that is not known.
 WITH
 shares AS (

@@ -298,7 +298,7 @@ def test_shares_add_up_and_small_lines_are_one(monkeypatch: pytest.MonkeyPatch) 
         return [next(slowed), *found]
 
     monkeypatch.setattr(line_times, "ask", ask)
-    monkeypatch.setattr(line_times, "PROCESSES", 2)
+    monkeypatch.setattr(line_times, "REPLICAS", 2)
     found, slowdowns = line_shares(None, "f", 1.0)  # type: ignore[arg-type]  # the double does not look at the workload
 
     assert slowdowns == [1.02]
@@ -309,7 +309,7 @@ def test_shares_add_up_and_small_lines_are_one(monkeypatch: pytest.MonkeyPatch) 
 
 def test_lines_are_metrics_of_the_case(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """One value a process, in a view with the place; a function that cannot be sampled says why, and its time stays."""
-    monkeypatch.setattr(line_times, "PROCESSES", 2)
+    monkeypatch.setattr(line_times, "REPLICAS", 2)
     monkeypatch.setattr(line_times, "SECONDS", 0.1)
     usual = ["--processes", "1", "--repeat", "2", "--lines"]
     done = CliRunner().invoke(cli, ["measure", "function", "bench_test_lines:waits", *usual], standalone_mode=False)

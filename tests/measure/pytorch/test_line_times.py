@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bench.measure.engine.workload import Job, Settings, Workload
-from bench.measure.pytorch import line_times
+from bench.measure.pytorch import child, line_times
 
 HERE = {"file": "net.py", "function": "forward", "line": 3, "text": "y = x"}
 
@@ -30,8 +30,8 @@ def facts(monkeypatch: pytest.MonkeyPatch, *answers: list[dict[str, Any]], **par
         assert job.workload.backends == ("eager", "inductor")
         return lambda: (next(left), "ended with -9")
 
-    monkeypatch.setattr(line_times, "begin", begin)
-    monkeypatch.setattr(line_times, "PROCESSES", 2)
+    monkeypatch.setattr(child, "begin", begin)
+    monkeypatch.setattr(child, "REPLICAS", 2)
     job = job_of("net:Net", "eager", "inductor", **parameters)
     return [(backend, fact.name, fact.value, fact.text) for backend, fact in line_times.line_facts(job)]
 
@@ -73,7 +73,7 @@ def test_the_lines_of_a_model_are_those_of_its_forward(tmp_path: Path, monkeypat
         "        sum(n for n in range(9000))\n        return x + 1\n\n"
         "    def get_example_inputs(self, batch_size=1):\n        return (torch.zeros(batch_size),)\n"
     )
-    monkeypatch.setattr(line_times, "PROCESSES", 1)
+    monkeypatch.setattr(child, "REPLICAS", 1)
     job = job_of(f"{tmp_path}/net.py:Net", "eager")
     (first, *_) = [fact for _, fact in line_times.line_facts(job) if fact.value]
     place = json.loads(first.text or "")

@@ -5,8 +5,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench.measure.pytorch import step_parts
-from bench.measure.pytorch.step_parts import Pass, kernel_spans, self_times, shares, slowdowns
+from bench.measure.pytorch import child, step_parts
+from bench.measure.pytorch.step_parts import (  # fmt: skip
+    OF_RANKS,
+    Pass,
+    StepParts,
+    facts_of,
+    kernel_spans,
+    self_times,
+    shares,
+    slowdown,
+)
+
+from .test_line_times import job_of
 
 
 def kernel(name: str, start: float, end: float, device: str = "DeviceType.CUDA", **more: Any) -> Any:
@@ -31,12 +42,41 @@ def test_the_time_of_an_operator_is_without_what_it_calls() -> None:
     assert found == {"aten::gelu": (4_000, 2)}
 
 
-def test_shares_of_a_pass_add_up_to_one() -> None:
+def test_shares_of_passes_add_up_to_one() -> None:
     """With what no operator does, and also where a pass lacks an operator."""
-    facts = shares("operator_part", [Pass(80, 100, 3, {"a": (60, 2), "b": (10, 1)}), Pass(90, 100, 2, {"a": (50, 2)})])
-    found = [(json.loads(fact.text)["function"], round(fact.value or 0, 9)) for fact in facts if fact.text]
+    found = shares([Pass(80, 100, 3, {"a": (60, 2), "b": (10, 1)}), Pass(90, 100, 2, {"a": (50, 2)})])
 
-    assert found == [("a", 0.6), ("a", 0.5), ("b", 0.1), ("b", 0.0), ("", 0.3), ("", 0.5)]
+    assert {name: (round(share, 9), calls) for name, (share, calls) in found.items()} == {
+        "a": (0.55, 2), "b": (0.05, 0.5), "": (0.4, 0),
+    }  # fmt: skip
+
+
+def test_a_process_gives_one_share_of_each_part() -> None:
+    """None of what it lacks; calls are a mean."""
+    found = [
+        *facts_of("operator_part", [StepParts(1.5, {"a": (0.6, 2), "b": (0.4, 1)}), StepParts(1.2, {"a": (1.0, 2)})])
+    ]
+    parts = [(json.loads(fact.text), fact.value) for fact in found if fact.text]
+
+    assert [fact.value for fact in found if fact.name == "profiler_slowdown"] == [1.5, 1.2]
+    assert parts == [
+        ({"function": "a", "calls": 2}, 0.6), ({"function": "a", "calls": 2}, 1.0),
+        ({"function": "b", "calls": 0.5}, 0.4), ({"function": "b", "calls": 0.5}, 0.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [({"distributed": "ddp"}, OF_RANKS), ({}, "the process that records the parts of a step ended with -9")],
+)
+def test_a_step_without_parts_says_why(
+    monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any], reason: str
+) -> None:
+    """Over several ranks, or in a process that ends early."""
+    monkeypatch.setattr(child, "begin", lambda module, job: lambda: ([], "ended with -9"))
+    job = job_of("net:Net", "eager", **parameters)
+
+    assert [(fact.value, fact.text) for _, fact in step_parts.part_facts(job)] == [(None, reason)]
 
 
 def test_a_disturbed_pass_does_not_make_the_profiler_fast() -> None:
@@ -44,7 +84,7 @@ def test_a_disturbed_pass_does_not_make_the_profiler_fast() -> None:
     quick = [Pass(80, 100, 1, {}) for _ in range(step_parts.KEPT)]
     disturbed = [Pass(400, 99, 1, {}), Pass(81, 900, 1, {})]
 
-    assert {fact.value for fact in slowdowns([*quick, *disturbed])} == {99 / 80, 100 / 80, 100 / 81} - {100 / 81}
+    assert slowdown([*quick, *disturbed]) == 100 / 80
 
 
 def test_operators_of_torch_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +94,7 @@ def test_operators_of_torch_are_recorded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(step_parts, "FEWEST", 3)
     monkeypatch.setattr(step_parts, "KEPT", 2)
     x = torch.ones(3)
-    facts = step_parts.step_parts(torch, lambda: (x.tanh(), x.tanh()), lambda: None, on_gpu=False)
+    found = step_parts.step_parts(torch, lambda: (x.tanh(), x.tanh()), lambda: None, on_gpu=False)
 
-    places = [json.loads(fact.text) for fact in facts if fact.text]
-    assert places.count({"function": "aten::tanh", "calls": 2.0}) == 2
-    assert sum(fact.value or 0.0 for fact in facts if fact.text) == pytest.approx(2.0)
+    assert found.shares["aten::tanh"][1] == 2.0 and found.slowdown > 0
+    assert sum(share for share, _ in found.shares.values()) == pytest.approx(1.0)
