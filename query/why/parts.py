@@ -2,20 +2,19 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import NormalDist
 from typing import Any
+
+from ..students_t import t_quantile
 
 MOST_ROWS = 50  # of parts without an interval
 LONGEST_NAME = 90  # that a table shows
 _NAMESPACES = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::")
 _ARGUMENTS = re.compile(r"(?<=>)\(.*")  # of a template
 NOTHING_DIFFERS = "nothing differs beyond noise"  # a note
-_NORMAL = NormalDist()
 ROUNDING = 1e-12  # of floats that are added up, relative to these
-# Chance that a part of equal sides differs; the whole does in about 4 %: nothing differs in 19 of 20 (study `same_sides`).
-PARTS_CHANCE = 0.01
+PARTS_CHANCE = 0.01  # that any part of equal sides differs
 OTHER = "other"  # how a row of folded parts begins
 LEAST_LINE_SHARE = 0.001  # of the time of a call: a profile takes lines that are shorter in every process together,
 OTHER_LINES = "other lines"  # under this name
@@ -25,9 +24,11 @@ OTHER_LINES = "other lines"  # under this name
 class DifferencePart:
     """One part of a difference, all in the unit of the case; `base` and `candidate` are None where the part has no such value.
 
-    `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known. `changed` is whether its line
-    differs between the commits of both sides; None where that is not known. `also` are further lines, of a kernel that computes
-    several. A case that only one side has is `one_sided`: it adds nothing to a mean, and is a row of its own.
+    `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known. `degrees` are those of freedom
+    of the Student's t that it is of. Of an `exclusive` part one side is known to have nothing: its difference has that sign.
+    `changed` is whether its line differs between the commits of both sides; None where that is not known. `also` are further
+    lines, of a kernel that computes several. A case that only one side has is `one_sided`: it adds nothing to a mean, and is a
+    row of its own.
     """
 
     name: str
@@ -41,6 +42,8 @@ class DifferencePart:
     changed: bool | None = None
     one_sided: bool = False
     also: tuple[str, ...] = ()
+    degrees: float = math.inf
+    exclusive: bool = False
 
     @property
     def is_beyond_noise(self) -> bool:
@@ -51,6 +54,19 @@ class DifferencePart:
             and self.difference != 0
             and (self.low >= 0 or self.high <= 0)
         )
+
+    @property
+    def is_certain(self) -> bool:
+        """True if it is exact, or known to be of one side alone."""
+        return self.exclusive or self.low == self.high is not None
+
+    def excludes_0(self, chance: float) -> bool:
+        """True if an interval that misses the truth with that chance, not with 5 %, lies on one side of 0."""
+        if self.low is None or self.high is None or self.is_certain:
+            return self.is_beyond_noise
+        wider = t_quantile(chance / 2, self.degrees) / t_quantile(0.025, self.degrees)
+        towards_0 = self.difference - self.low if self.difference > 0 else self.high - self.difference
+        return abs(self.difference) > wider * towards_0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +107,18 @@ def readable(name: str) -> str:
 
 
 def part_of(
-    name: str, base: float, candidate: float, error: float | None, *, file: str = "", line: int = 0
+    name: str,
+    base: float,
+    candidate: float,
+    error: float | None,
+    *,
+    file: str = "",
+    line: int = 0,
+    degrees: float = math.inf,
 ) -> DifferencePart:
     """A part with a value on both sides; `error` is the half-width of the 95 % interval of its difference."""
     difference = candidate - base
-    return DifferencePart(name, base, candidate, difference, *ends(difference, error), file, line)
+    return DifferencePart(name, base, candidate, difference, *ends(difference, error), file, line, degrees=degrees)
 
 
 def ends(value: float, error: float | None) -> tuple[float | None, float | None]:
@@ -109,36 +132,44 @@ def decomposed(
     parts: Iterable[DifferencePart],
     *,
     error: float | None,
+    degrees: float = math.inf,
     notes: Sequence[str] = (),
     new_first: bool = False,
 ) -> Decomposition:
-    """A difference with its parts in order, and what they leave; `error` is the half-width of the interval of what is left.
+    """A difference with its parts in order, and what they leave.
 
-    With `new_first` the parts that the base lacks come before all others.
+    `error` is the half-width of the 95 % interval of what is left, `degrees` its degrees of freedom. With `new_first` the parts
+    that the base lacks come before all others.
     """
-    ordered = sorted(parts, key=lambda part: (new_first and part.base != 0, -abs(part.difference), part.name))
-    left = whole.difference - math.fsum(part.difference for part in ordered)
-    if abs(left) <= ROUNDING * math.fsum(abs(part.difference) for part in ordered):
+    parts = [*parts]
+    left = whole.difference - math.fsum(part.difference for part in parts)
+    if abs(left) <= ROUNDING * math.fsum(abs(part.difference) for part in parts):
         left = 0.0
-    unattributed = DifferencePart("unattributed", None, None, left, *ends(left, error))
+    unattributed = DifferencePart("unattributed", None, None, left, *ends(left, error), degrees=degrees)
+    ordered = sorted(parts, key=lambda part: (new_first and part.base != 0, -abs(part.difference), part.name))
     said = [] if _differs(whole, [*ordered, unattributed]) else [NOTHING_DIFFERS]
     return Decomposition(unit, whole, ordered, unattributed, [*said, *notes])
 
 
 def _differs(whole: DifferencePart, parts: Sequence[DifferencePart]) -> bool:
-    """True if the whole is beyond noise, or a part is beyond what the largest of so many parts shows by chance (Bonferroni)."""
+    """True if the whole differs, or a part by more than the noise of the whole; where no interval is known if anything does.
+
+    What neighbours on the machine, or another session, slow is mostly a few parts, and all processes of a side alike: their
+    scatter does not show it. So a part is not told from that where it is less than what the whole may be off by. Once
+    anything differs each part is judged by its own 95 % interval (Fisher's protected test).
+    """
     if all(part.low is None for part in (whole, *parts[:-1])):
         return any(part.difference for part in (whole, *parts))
-    chance = _NORMAL.inv_cdf(1 - PARTS_CHANCE / 2 / len(parts)) / _NORMAL.inv_cdf(0.975)
-    return whole.is_beyond_noise or any(part.is_beyond_noise and _is_far(part, chance) for part in parts)
-
-
-def _is_far(part: DifferencePart, factor: float) -> bool:
-    """True if it is beyond its interval made so much wider; what only one side runs is, however little it takes."""
-    if part.low is None or part.high is None or 0 in (part.low, part.high):
+    if whole.is_beyond_noise:
         return True
-    towards_0 = part.difference - part.low if part.difference > 0 else part.high - part.difference
-    return abs(part.difference) > factor * towards_0
+    noise = 0.0 if whole.low is None or whole.high is None else (whole.high - whole.low) / 2
+    return any(part.is_certain or abs(part.difference) > noise for part in beyond_chance(parts))
+
+
+def beyond_chance(parts: Sequence[DifferencePart]) -> Iterator[DifferencePart]:
+    """The parts further from 0 than any of so many of equal sides is in 1 of 100 pairs (Bonferroni, by Student's t)."""
+    known = [part for part in parts if part.low is not None]
+    return (part for part in known if part.excludes_0(PARTS_CHANCE / len(known)))
 
 
 def folded(parts: Sequence[DifferencePart], *, nothing: bool = False) -> list[DifferencePart]:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.console.numbers import amount, counted, factor_of, percent
 from ...warehouse.console.parameters import value_text
 from ..comparison.sides import Side
+from ..students_t import summed_error
 from .kernel_lines import hidden_kernels
-from .parts import LEAST_LINE_SHARE, OTHER_LINES, Decomposition, DifferencePart, decomposed, ends, part_of
+from .parts import (  # fmt: skip
+    LEAST_LINE_SHARE,
+    OTHER_LINES,
+    Decomposition,
+    DifferencePart,
+    beyond_chance,
+    decomposed,
+    ends,
+    part_of,
+)
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -21,6 +30,10 @@ Sides = tuple[Side, Side]
 Pair = tuple[float, float]  # of base and candidate
 
 IDLE = "idle: no kernel ran"
+ALIKE = (
+    "no part is seen to change its share: all may take longer or shorter alike, as on a machine that is slower or busier. Measure"
+    " both sides again, in turns"
+)
 ONE_SIDED = ("ADDED", "REMOVED", "BROKEN", "FIXED")  # verdicts of cases without a ratio
 _PARTS = "FROM time_part_sides(?, ?) WHERE case_id = ?"
 _HOW = {
@@ -68,19 +81,17 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     if kind == "kernel":
         return _by_kernel(whole, row["unit"], found, (base, candidate))
     parts = []
-    left: float | None = 0.0  # shares add up to 1: where no time lies outside the parts, they leave nothing
+    left = _PartError(0.0, 0.0, math.inf)  # shares add up to 1: where no time is outside the parts, they leave nothing
     for each in found:
         one, other = base.spent(each, "base"), candidate.spent(each, "candidate")
-        errors = _time_errors(each, (base.time, candidate.time), (one[0], other[0]), row, other[1] - one[1])
+        error = _time_error(each, (base.time, candidate.time), (one[0], other[0]), row, other[1] - one[1])
         if not each["function"]:
-            left = max(errors) if errors and left is not None else None
+            left = error
             continue
-        left = left if errors else None
         name = f"{each['function']}: {each['text']}" if each["text"] else each["function"]
         part = part_of(name, one[0], other[0], None, file=each["file"], line=each["line"])
-        if errors:
-            part = replace(part, low=part.difference - errors[0], high=part.difference + errors[1])
-        parts.append(_bounded(part, each))
+        parts.append(_with_interval(part, error, exclusive=_is_exclusive(each)))
+    alike = [ALIKE] if whole.is_beyond_noise and _have_equal_shares(found) else []
     note = _HOW[kind]
     if base.slowdown and candidate.slowdown and kind == "line":
         slowed = [percent(side.slowdown - 1, 1, sign=True) for side in (base, candidate) if side.slowdown]
@@ -88,7 +99,14 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     elif base.slowdown and candidate.slowdown:
         scales = 1 / base.slowdown, 1 / candidate.slowdown
         note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
-    return decomposed(row["unit"], whole, parts, error=left, notes=[note, *hidden_kernels(parts)])
+    return decomposed(
+        row["unit"],
+        whole,
+        parts,
+        error=max(left.down, left.up),
+        degrees=left.degrees,
+        notes=[*alike, note, *hidden_kernels(parts)],
+    )
 
 
 def _folded(lines: list[Row]) -> list[Row]:
@@ -107,18 +125,44 @@ def _folded(lines: list[Row]) -> list[Row]:
     together = {**short[0], "file": "", "function": OTHER_LINES, "line": 0, "text": ""}
     for side in ("base", "candidate"):
         together[side] = math.fsum(line[side] for line in short)
-        errors = [line[f"{side}_error"] for line in short]
-        together[f"{side}_error"] = None if None in errors else math.hypot(*errors)
+        together[f"{side}_error"], together[f"{side}_degrees"] = summed_error(
+            _share_error(line, side) for line in short
+        )
     return [*(line for line in lines if line not in short), together]
 
 
-def _bounded(part: DifferencePart, row: Row) -> DifferencePart:
-    """An operator that one side never runs takes no time there, so the other side's is none below 0, however noisy it is."""
-    calls = [row["base_calls"], row["candidate_calls"]]
-    if part.low is None or part.high is None or all(calls) or not any(calls):
+def _with_interval(part: DifferencePart, error: "_PartError", *, exclusive: bool) -> DifferencePart:
+    """A part with its interval; of an exclusive one no end lies beyond 0, however noisy it is."""
+    if math.isnan(error.down):
         return part
-    low, high = (max(part.low, 0.0), part.high) if calls[1] else (part.low, min(part.high, 0.0))
-    return replace(part, low=low, high=high)
+    low, high = part.difference - error.down, part.difference + error.up
+    if exclusive:
+        low, high = (max(low, 0.0), high) if part.difference > 0 else (low, min(high, 0.0))
+    return replace(part, low=low, high=high, degrees=error.degrees, exclusive=exclusive)
+
+
+def _is_exclusive(row: Row) -> bool:
+    """True if each call of one side runs an operator that the other never does: it takes no time there."""
+    less, more = sorted(row[f"{side}_calls"] or 0 for side in ("base", "candidate"))
+    return bool(less == 0 and more >= 1)
+
+
+def _have_equal_shares(rows: Sequence[Row]) -> bool:
+    """True if no share differs beyond what chance makes of so many, where their errors are known."""
+    parts = []
+    for row in rows:
+        error, degrees = summed_error(_share_error(row, side) for side in ("base", "candidate"))
+        part = part_of(row["function"], row["base"], row["candidate"], error, degrees=degrees)
+        if part.low is None or _is_exclusive(row):
+            return False
+        parts.append(part)
+    return not any(beyond_chance(parts))
+
+
+def _share_error(row: Row, side: str) -> tuple[float, float]:
+    """Half of the 95 % interval of a share, and its degrees of freedom; NaN where it is not known."""
+    error, degrees = row[f"{side}_error"], row[f"{side}_degrees"]
+    return math.nan if error is None else error, math.inf if degrees is None else degrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +181,32 @@ class _SideProfile:
         return share * self.time, self.time * (self.slowdown - 1) * ((row[f"{side}_calls"] or 0) / self.calls - share)
 
 
-def _time_errors(row: Row, times: Pair, spent: Pair, compared: Row, slowed: float) -> Pair | None:
-    """The reach of a part's interval, down and up: of its shares, the profiler, and the times that they are scaled to.
+@dataclass(frozen=True, slots=True)
+class _PartError:
+    """The reach of the 95 % interval of a part, down and up, NaN if that is not known, and its degrees of freedom."""
+
+    down: float
+    up: float
+    degrees: float
+
+
+def _time_error(row: Row, times: Pair, spent: Pair, compared: Row, slowed: float) -> _PartError:
+    """The reach of a part's interval: of its shares, the profiler, and the times that they are scaled to.
 
     A time is off by a factor: what only one side does takes no time below 0, however little is known of that time.
     """
-    shares = row["base_error"], row["candidate_error"]
-    if None in shares or not compared["low"] or not compared["high"]:
-        return None
+    if not compared["low"] or not compared["high"]:
+        return _PartError(math.nan, math.nan, math.inf)
     side = math.log(compared["high"] / compared["low"]) / 2 / math.sqrt(2)  # of the logarithm of one side's time
     less, more = (-math.expm1(-side), math.expm1(min(side, 700.0)))
-    own = math.hypot(*map(operator.mul, times, shares), slowed)
+    shares = [_share_error(row, name) for name in ("base", "candidate")]
+    own = [(time * error, degrees) for time, (error, degrees) in zip(times, shares, strict=True)]
     base, candidate = map(abs, spent)
-    return math.hypot(own, candidate * less, base * more), math.hypot(own, candidate * more, base * less)
+    reaches = (candidate * less, base * more), (candidate * more, base * less)
+    (down, degrees), (up, others) = (
+        summed_error([*own, (abs(slowed), math.inf), *((reach, math.inf) for reach in each)]) for each in reaches
+    )
+    return _PartError(down, up, min(degrees, others))
 
 
 def _by_kernel(
@@ -161,13 +218,15 @@ def _by_kernel(
     parts = []
     for row in found:
         if row["function"]:
-            errors = row["base_error"], row["candidate_error"]
-            error = None if None in errors else math.hypot(*map(operator.mul, profiled, errors))
-            parts.append(part_of(row["function"], profiled[0] * row["base"], profiled[1] * row["candidate"], error))
+            shares = [_share_error(row, side) for side in ("base", "candidate")]
+            error, degrees = summed_error((time * own, of) for time, (own, of) in zip(profiled, shares, strict=True))
+            base, candidate = profiled[0] * row["base"], profiled[1] * row["candidate"]
+            parts.append(part_of(row["function"], base, candidate, error, degrees=degrees))
     busy = [math.fsum(getattr(part, side) for part in parts) for side in ("base", "candidate")]
-    widths = [part.high - part.difference for part in parts if part.high is not None]
-    error = None if whole.high is None or whole.low is None else math.hypot((whole.high - whole.low) / 2, *widths)
-    parts.append(part_of(IDLE, whole.base - busy[0], whole.candidate - busy[1], error))
+    widths = [(part.high - part.difference, part.degrees) for part in parts if part.high is not None]
+    reach = math.nan if whole.high is None or whole.low is None else (whole.high - whole.low) / 2
+    error, degrees = summed_error([(reach, math.inf), *widths])
+    parts.append(part_of(IDLE, whole.base - busy[0], whole.candidate - busy[1], error, degrees=degrees))
     return decomposed(unit, whole, parts, error=0.0, notes=[_HOW["kernel"]])
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from bench.measure.engine.estimate import doubt, ratio_of, smallest_detectable, student_t_975
+from bench.measure.engine.estimate import doubt, ratio_of, smallest_detectable
 from bench.measure.engine.sampling import (  # fmt: skip
     MIN_SAMPLE_NS,
     Clock,
@@ -199,13 +199,6 @@ def test_a_side_that_raises_is_named() -> None:
     with pytest.raises(SideFailed) as failure:
         Sampler([noisy(1e6, random.Random(1)), broken], lambda s: None, seed=0).run(precision=0.01, budget_s=1)
     assert failure.value.side == 1
-
-
-def test_student_t_is_that_of_scipy() -> None:
-    """Within 0.05 % from two degrees of freedom on."""
-
-    for degrees in (2, 2.5, 3, 4.2, 5, 7, 10, 13, 30, 100, 1e4):
-        assert student_t_975(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=5e-4)
 
 
 def test_the_interval_holds_the_trimmed_mean_of_scipy() -> None:

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from bench.measure.engine.estimate import BEYOND_DOUBT, MOST_CORRELATION, NORMAL_95, TRIM, ratio_of, student_t_975
+from bench.measure.engine.estimate import BEYOND_DOUBT, MOST_CORRELATION, NORMAL_95, TRIM, ratio_of
 from bench.measure.engine.sampling import Reading, Sample, Sampler, check_counts
+from bench.query.students_t import t_quantile
 
 TRIALS, MOST = 10_000, 150
 KINDS = ("quiet", "heavy tails", "preemptions", "neighbours alike", "neighbours much alike")
 DEGREES = np.geomspace(2, 1e4, 2000)
-QUANTILES = np.array([student_t_975(degrees) for degrees in DEGREES])
+QUANTILES = np.array([t_quantile(0.025, degrees) for degrees in DEGREES])
 
 
 def noise(rng: np.random.Generator, shape: tuple[int, int], kind: str) -> np.ndarray:

@@ -3,14 +3,17 @@
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from bench.cli import cli
 from bench.query.comparison.sides import Side
+from bench.query.students_t import summed_error
 from bench.query.why.command import cells
 from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, decomposed, folded, part_of
-from bench.query.why.sources import by_case, label, whole_of
+from bench.query.why.sources import ALIKE, by_case, label, whole_of
 from bench.query.why.why import why
 from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError, NothingToShow, UnknownName
@@ -153,15 +156,52 @@ def test_equal_sides_differ_in_nothing(warehouse: Builder) -> None:
     assert found.notes[0] == NOTHING_DIFFERS
 
 
+def test_parts_of_equal_sides_differ_in_1_of_100_pairs() -> None:
+    """However many they are: thirty parts, whose shares five processes a side tell, 1,000 times.
+
+    Quantiles of the normal distribution, in place of Student's t, called 33 of them.
+    """
+    rng = np.random.default_rng(1)
+    called = 0
+    for shares in rng.normal(0, 1, (1000, 30, 2, 5)):
+        parts = []
+        for number, sides in enumerate(shares):
+            errors = [(2.7764 * side.std(ddof=1) / math.sqrt(5), 4.0) for side in sides]
+            error, degrees = summed_error(errors)
+            parts.append(part_of(f"{number}", sides[0].mean(), sides[1].mean(), error, degrees=degrees))
+        whole = DifferencePart("whole", 100.0, 100.0, 0.0, -1.0, 1.0)
+        called += NOTHING_DIFFERS not in decomposed("ns", whole, parts, error=math.nan).notes
+
+    assert 0 < called <= 15
+
+
 @pytest.mark.parametrize(("errors", "is_said"), [(1, False), (40, True)])
 def test_one_part_of_many_is_beyond_its_interval_by_chance(errors: int, is_said: bool) -> None:
     """A lone part half beyond its 95 % interval differs; one of forty does so by chance."""
     parts = [part_of("beyond", 0.0, 1.5, 1.0), *(part_of(f"{n}", 0.0, 0.0, 1.0) for n in range(errors - 1))]
     found = decomposed(
-        "ns", DifferencePart("whole", 0.0, 1.5, 1.5, -1.0, 4.0), parts, error=1e-3 if errors == 1 else 1.0
+        "ns", DifferencePart("whole", 0.0, 0.2, 0.2, -1.0, 1.4), parts, error=1e-3 if errors == 1 else 1.0
     )
 
     assert (NOTHING_DIFFERS in found.notes) == is_said
+
+
+@pytest.mark.parametrize(("noise", "is_said"), [(1.0, False), (2.0, True)])
+def test_a_part_within_the_noise_of_the_whole_may_be_that_of_a_neighbour(noise: float, is_said: bool) -> None:
+    """However alike the processes of a side are; an operator that only one side calls is told in any case."""
+    part = part_of("beyond", 0.0, 1.5, 0.1)
+    whole = DifferencePart("whole", 10.0, 10.0, 0.0, -noise, noise)
+
+    assert (NOTHING_DIFFERS in decomposed("ns", whole, [part], error=math.nan).notes) == is_said
+    exclusive = replace(part, exclusive=True)
+    assert NOTHING_DIFFERS not in decomposed("ns", whole, [exclusive], error=math.nan).notes
+
+
+def test_a_whole_that_is_longer_in_all_its_parts_alike_is_said(warehouse: Builder) -> None:
+    """As on a machine that is busier: no line has another share."""
+    warehouse.add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 2_000_000, BASE))
+
+    assert why(warehouse, SIDES).notes[0] == ALIKE
 
 
 def stepped(
