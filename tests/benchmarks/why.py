@@ -18,10 +18,10 @@ from bench.query.why.parts import NOTHING_DIFFERS
 
 from .figures import BENCH, Figures
 
-FUNCTION = ("measure", "function", "work:call", "--lines", "--processes", "3", "--budget", "1")
+FUNCTION = ("measure", "function", "work:call", "--lines", "--processes", "3", "--budget", "3")
 MODEL = ("measure", "models", "--suites", "path:work.py", "--quick")
 OPERATORS = (*MODEL, "--backends", "eager", "--profile")
-COMPILED = (*MODEL, "--backends", "aot_eager")  # breaks and guards are those of any backend, and it compiles sooner
+COMPILED = (*MODEL, "--backends", "inductor")
 
 
 @dataclass(frozen=True, slots=True)
