@@ -93,13 +93,14 @@ def command(
         raise BenchError("HEAD would be compared with itself. Name another revision: bench ci --against HEAD~1")
     if git("status", "--porcelain", "--untracked-files=no"):
         talk("what is not committed is not measured")
-    names = _names(store, [f"{config}@{commit[:9]}" for commit in (base, head)])
     files = ResultFiles(results, partial(command_services().ingest_result, store), talk)
     turns = Turns(chosen, files, store, _measure, talk)
-    commits = {f"base {names[0]}": base, f"head {names[1]}": head}
-    with alone(lock), checked_out(commits, prepare, talk) as trees:
-        sides = [GateSide(title, name, trees[title]) for title, name in zip(commits, names, strict=True)]
-        found, done = _measured(turns, sides, looks, floor, store)
+    with alone(lock):  # a job that this one waited for has taken its names by now
+        names = _names(store, [f"{config}@{commit[:9]}" for commit in (base, head)])
+        commits = {f"base {names[0]}": base, f"head {names[1]}": head}
+        with checked_out(commits, prepare, talk) as trees:
+            sides = [GateSide(title, name, trees[title]) for title, name in zip(commits, names, strict=True)]
+            found, done = _measured(turns, sides, looks, floor, store)
     return _judge(names, found, done, looks.fdr(done), floor, fail_on, comment, store)
 
 

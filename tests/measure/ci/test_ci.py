@@ -1,13 +1,16 @@
 """`bench ci`: both sides built and measured in turns in one job, one verdict."""
 
+import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import bench
 import pytest
 from bench.cli import cli
+from bench.measure.ci import command
 from bench.measure.ci.command import TARGETS, Looks, base_commit, excludes_large
 from bench.query.comparison.compare import Comparison
 from bench.query.comparison.sides import Side
@@ -214,6 +217,26 @@ def test_a_job_that_is_run_again_has_names_of_its_own(repository: Path) -> None:
     assert sorted(stored("SELECT config, count(*) FROM run_summaries GROUP BY ALL", repository / "store")) == sorted(
         (config, 1) for side in sides for config in (side, side.removesuffix(".2"))
     )
+
+
+@pytest.mark.exhaustive
+def test_a_job_that_waits_for_another_of_these_commits_has_names_of_its_own(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two jobs in one store took one name, and a regression of the one was called one of the other."""
+    sides = [f"ci@{git('rev-parse', name)[:9]}" for name in ("feature~1", "feature")]
+
+    @contextlib.contextmanager
+    def after_another(lock: str) -> Iterator[None]:
+        for side in sides:
+            with bench.run(side, store=repository / "store") as run:
+                run.case("BM_a").timing(1_000)
+        yield
+
+    monkeypatch.setattr(command, "alone", after_another)
+    done = ran(repository, "--rounds", "1", "--prepare", "cp work.txt built.txt", "--results", "out.json")
+
+    assert f"base {sides[0]}.2" in done.stderr and f"head {sides[1]}.2" in done.stderr
 
 
 def test_a_side_that_cannot_be_built_is_an_error(repository: Path) -> None:
