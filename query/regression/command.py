@@ -17,7 +17,6 @@ from ...warehouse.console.parameters import ParametersText, parameters_of, witho
 from ...warehouse.errors import Exit
 from ...warehouse.store import Store
 from ..axes import AXES, HEADINGS
-from ..bisect.suggest import bisect_command
 from ..command_services import command_services
 from ..comparison.compare import VERDICTS, WORSE
 from ..comparison.render import metric, why
@@ -26,7 +25,6 @@ from ..document import markdown_text
 from ..filters import asked_metrics
 from ..question import Asker, Floor, PeopleTable, Question, Reply, Share, Where, command_of
 from ..recorded_options import options_of
-from ..why.next_question import question_since
 from .regressions import (
     FINDING_COLUMNS,
     Limits,
@@ -49,7 +47,6 @@ from .regressions import (
     shift_text,
     worse_cases,
 )
-from .remeasure import commands_for, measure_again, obstacle
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -147,10 +144,11 @@ class Regressions(Question[list[Row]]):
 
     def prepared(self, store: Store) -> Self:
         """Measure again first, with --confirm, what looks worse; then the same runs are judged."""
-        from ...warehouse.database import Warehouse
-
         if not self.confirm:
             return self
+        from ...warehouse.database import Warehouse
+        from .remeasure import measure_again
+
         with Warehouse.open(store).plan_briefly() as warehouse:
             judged, rows = self._judge(warehouse, Asker(notify, command=True))
             commands = list(_confirming(warehouse, doubtful(rows)))
@@ -213,6 +211,8 @@ regressions = command_of(Regressions)
 
 def _confirming(warehouse: "Warehouse", rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
     """The run that each command confirms, and the command; a notice names what cannot be measured again."""
+    from .remeasure import commands_for, obstacle
+
     suspects: dict[str, set[str]] = {}
     for row in rows:
         if row["case_id"] is not None:
@@ -322,6 +322,9 @@ def sentences(
     failing = worse_cases(rows)
     if not failing:
         return
+    from ..bisect.suggest import bisect_command
+    from ..why.next_question import question_since
+
     cases = [row for row in rows if row["finding"] == "statistics" and is_judged(row)]
     worse = sum(row["verdict"] in WORSE for row in cases)
     if len(cases) >= 10 and worse > WHOLE_MACHINE * len(cases):
