@@ -1,7 +1,7 @@
 """Student's t without scipy, whose import takes 0.36 s."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 
 _NORMAL = NormalDist()
@@ -42,13 +42,20 @@ def t_quantile(p: float, degrees: float) -> float:
 def summed_error(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The error of a sum of independent terms and its degrees of freedom, of theirs; each error is half of a 95 % interval.
 
-    Satterthwaite, An Approximate Distribution of Estimates of Variance Components, Biometrics 2, 1946; of two means it is
-    Welch's test. What is exact, or not known at all (NaN), has no degrees of freedom of its own.
+    What is exact, or not known at all (NaN), has no degrees of freedom of its own.
     """
     own = [(error / t_quantile(0.025, degrees), degrees) for error, degrees in errors]
     unit = max((error for error, _ in own), default=0.0) or 1.0  # squares of larger ones might not be finite
-    variances = [((error / unit) * (error / unit), degrees) for error, degrees in own]
+    total, degrees = summed_variance([((error / unit) * (error / unit), degrees) for error, degrees in own])
+    return t_quantile(0.025, degrees) * math.sqrt(total) * unit, degrees
+
+
+def summed_variance(variances: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The variance of a sum of independent terms and its degrees of freedom, of theirs; infinitely many where all are exact.
+
+    Satterthwaite, An Approximate Distribution of Estimates of Variance Components, Biometrics 2, 1946; of two means it is
+    Welch's test.
+    """
     total = math.fsum(variance for variance, _ in variances)
     spread = math.fsum(variance * variance / degrees for variance, degrees in variances)
-    degrees = total * total / spread if spread > 0 else math.inf
-    return t_quantile(0.025, degrees) * math.sqrt(total) * unit, degrees
+    return total, total * total / spread if spread > 0 else math.inf

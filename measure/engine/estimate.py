@@ -20,7 +20,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...query.students_t import t_quantile
+from ...query.students_t import summed_variance, t_quantile
 from ...warehouse.console.numbers import percent, speed_of
 
 TRIM = 0.2
@@ -146,9 +146,7 @@ def _within(processes: Sequence[ProcessEstimate]) -> float:
     known = [one for one in processes if one.error > 0]
     if not known:
         return 0.0
-    variance = sum(one.error**2 for one in known)
-    # Satterthwaite 1946, Biometrics Bulletin 2:110
-    degrees = variance**2 / sum(one.error**4 / one.degrees for one in known)
+    variance, degrees = summed_variance([(one.error**2, one.degrees) for one in known])
     return t_quantile(0.025, max(degrees, 2.0)) * math.sqrt(variance / len(known) / len(processes))
 
 
