@@ -9,11 +9,11 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..engine.messages import reason_of, resolve
-from ..engine.program import REPLICAS, Program
+from ..engine.program import REPLICAS, Fact, Program
 from ..engine.workload import Job
 from ..system.own_process import own_command
 from . import torchrun
@@ -50,14 +50,22 @@ def answer(ask: Callable[[Job], Iterator[Answer]]) -> None:
         print(json.dumps(found), file=lines, flush=True)
 
 
-def replicas(module: str, job: Job, doing: str) -> tuple[Mapping[str, Sequence[Any]], Mapping[str, str]]:
-    """The answers of REPLICAS of a module, one after another, for each backend; or why one of them finds nothing.
+def facts_of_replicas(
+    module: str, job: Job, kind: str, facts_of: Callable[[Sequence[Any]], Iterable[Fact]], *, doing: str, of_ranks: str
+) -> Iterator[tuple[str, Fact]]:
+    """Facts of each backend from the answers of REPLICAS of a module, one after another; or why one of them finds nothing.
 
     Args:
         module: Its process answers with `found_by`.
         job: Of the worker.
+        kind: Kind of the fact that says why.
+        facts_of: Facts of the answers for one backend.
         doing: What such a process does, for people.
+        of_ranks: The reason where a model runs over several ranks.
     """
+    if job.workload.parameters.get("distributed"):
+        yield from ((backend, Fact(kind, None, text=of_ranks)) for backend in job.workload.backends)
+        return
     found: dict[str, list[Any]] = defaultdict(list)
     reasons: dict[str, str] = {}
     for _ in range(REPLICAS):
@@ -69,7 +77,9 @@ def replicas(module: str, job: Job, doing: str) -> tuple[Mapping[str, Sequence[A
                 reasons[backend] = each["reason"]
             else:
                 found[backend].append(each["found"])
-    return {backend: each for backend, each in found.items() if backend not in reasons}, reasons
+    for backend in job.workload.backends:
+        facts = [Fact(kind, None, text=reasons[backend])] if backend in reasons else facts_of(found[backend])
+        yield from ((backend, fact) for fact in facts)
 
 
 def found_by(job: Job, find: Callable[[Program, Callable[[], Any]], Any]) -> Iterator[Answer]:

@@ -1,13 +1,13 @@
 """The time of a model's step line by line, sampled in processes of their own: times are measured without it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..engine.program import SLOWED, Fact, Program
 from ..engine.workload import Job
-from ..functions.line_times import METRIC, OF_LINES, sample_lines, shares_of
-from .child import answer, found_by, replicas
+from ..functions.line_times import METRIC, OF_LINES, Sampled, sample_lines, shares_of
+from .child import answer, facts_of_replicas, found_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,15 @@ class TimedSteps:
 
 def line_facts(job: Job) -> Iterator[tuple[str, Fact]]:
     """Facts of each backend: the share of each line in each process, and how much sampling slowed it; or why there are none."""
-    if job.workload.parameters.get("distributed"):
-        for backend in job.workload.backends:
-            yield backend, Fact(METRIC, None, text="lines of a model over several ranks are not sampled")
-        return
-    answers, reasons = replicas(__name__, job, "samples lines")
-    for backend in job.workload.backends:
-        if backend in reasons:
-            yield backend, Fact(METRIC, None, text=reasons[backend])
-            continue
-        shares, slowdowns = shares_of(answers[backend])
-        for line, values in shares.items():
-            yield from ((backend, Fact(METRIC, share, "ratio", text=line.place)) for share in values)
-        yield from ((backend, Fact(SLOWED, slowdown, "ratio", text=OF_LINES)) for slowdown in slowdowns)
+    of_ranks = "lines of a model over several ranks are not sampled"
+    return facts_of_replicas(__name__, job, METRIC, _facts, doing="samples lines", of_ranks=of_ranks)
+
+
+def _facts(answers: Sequence[Sampled]) -> Iterator[Fact]:
+    shares, slowdowns = shares_of(answers)
+    for line, values in shares.items():
+        yield from (Fact(METRIC, share, "ratio", text=line.place) for share in values)
+    yield from (Fact(SLOWED, slowdown, "ratio", text=OF_LINES) for slowdown in slowdowns)
 
 
 def main() -> None:

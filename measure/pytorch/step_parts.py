@@ -17,7 +17,7 @@ from typing import Any
 
 from ..engine.program import SLOWED, Fact, Program
 from ..engine.workload import Job
-from .child import answer, found_by, replicas
+from .child import answer, facts_of_replicas, found_by
 
 PASSES, FEWEST, KEPT = 8, 6, 3  # of a process, where a step is longer than a pass, and those kept: the fastest
 PASS_NS = 2e6  # of a pass, at least one step: one in which others get no turn at the processor is soon found
@@ -49,16 +49,14 @@ class StepParts:
 def part_facts(job: Job) -> Iterator[tuple[str, Fact]]:
     """Facts of each backend: the share of each part in each process, how much the profiler slowed it; or why there are none."""
     kind = KERNEL if _is_on_gpu(job) else OPERATOR
-    if job.workload.parameters.get("distributed"):
-        yield from ((backend, Fact(kind, None, text=OF_RANKS)) for backend in job.workload.backends)
-        return
-    answers, reasons = replicas(__name__, job, "records the parts of a step")
-    for backend in job.workload.backends:
-        if backend in reasons:
-            yield backend, Fact(kind, None, text=reasons[backend])
-            continue
-        found = [StepParts(*each) for each in answers[backend]]
-        yield from ((backend, fact) for fact in facts_of(kind, found))
+    return facts_of_replicas(
+        __name__,
+        job,
+        kind,
+        lambda answers: facts_of(kind, [StepParts(*each) for each in answers]),
+        doing="records the parts of a step",
+        of_ranks=OF_RANKS,
+    )
 
 
 def facts_of(kind: str, found: Sequence[StepParts]) -> Iterator[Fact]:
