@@ -20,7 +20,7 @@ from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
-from .readers.document import BadRecord, instant
+from .readers.document import instant
 from .readers.files import NO_PIPE, FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
 from .readers.folders import folder_config, folders_in
 from .readers.unrecognised import describe, is_begun_json, read_unpacked
@@ -121,6 +121,7 @@ class _File:
     also: str | None = None  # config under which the same content is known, where the user wants another
     forced: Format | None = None
     branches: bool = False  # it begins like a known file that goes on in another way
+    began: int | None = None  # µs since 1970, as a new file says
 
     @property
     def format(self) -> Format:
@@ -289,9 +290,9 @@ def _nothing_found(want: RequestedPath, unknown: dict[str, str], options: Source
     if proposal := _proposal(want, unknown, is_of_all=len(alike) == 1):
         return NoFilesError(f"nothing in {want.path} is recognised:\n{looks}{more}\n{proposal}", unknown, proposes=True)
     return NoFilesError(
-        f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format; after a name that "
-        "is none, the error lists all.\nAny table is read by naming its columns with --map, any log by describing its lines "
-        "with --pattern: see bench ingest --help",
+        f"nothing in {want.path} is recognised:\n{looks}{more}\nIf you know its format, name it with --format; the "
+        "error about an unknown name lists them all.\nAny table is read by naming its columns with --map, any log by "
+        "describing its lines with --pattern: see bench ingest --help",
         unknown,
     )
 
@@ -314,10 +315,7 @@ def _proposal(want: RequestedPath, unknown: Iterable[str], *, is_of_all: bool) -
 
     for name in itertools.islice(unknown, SHOWN):
         path = want.path / name if want.path.is_dir() else want.path
-        words = None
-        with contextlib.suppress(BadRecord):  # no table
-            words = propose(path)
-        if words is not None:
+        if (words := propose(path)) is not None:
             asked = want.above or (want.path if is_of_all else path)
             place = shlex.quote(f"{want.config}:{asked}" if want.config else str(asked))
             return (
@@ -455,7 +453,8 @@ def _look(
         return None
     if forced and (others := sorted({row.format for row in candidates} - {forced.name})):
         plan.notes.append(f"{path} is in the store already, read as {', '.join(others)}; it is loaded a second time")
-    return _File(path, place.name, seen, kind.name, None, same[0].config if same else None, forced)
+    also = same[0].config if same else None
+    return _File(path, place.name, seen, kind.name, None, also, forced, began=_began(kind, head))
 
 
 def _same_file(row: IndexedSource, place: FileLocation, seen: Fingerprint, forced: Format | None) -> bool:
@@ -543,18 +542,29 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
 
 def _nights(files: list[_File]) -> list[list[_File]]:
     """Files that say when they were measured, apart where 12 hours passed between two; those that do not say, with the first."""
-    if len(files) < 2 or all(file.is_unchanged() for file in files) or (pattern := files[0].format.began) is None:
+    if len(files) < 2 or all(file.is_unchanged() for file in files) or files[0].format.began is None:
         return [files]
-    said = [(pattern.search(read_head(file.path).text), file) for file in files]
-    dated = [(moment, file) for match, file in said if match and (moment := instant(match[1])) is not None]
+    dated, others = list[tuple[int, _File]](), list[_File]()
+    for file in files:
+        moment = file.began if file.began is not None else _began(file.format, read_head(file.path))
+        if moment is None:
+            others.append(file)
+        else:
+            dated.append((moment, file))
     dated.sort(key=lambda one: (one[0], one[1].name))
     nights: list[list[_File]] = [[]]
-    for (before, _), (moment, file) in itertools.pairwise([dated[0], *dated] if dated else []):
+    for (before, _), (moment, file) in itertools.pairwise([*dated[:1], *dated]):
         if moment - before > NIGHT_US:
             nights.append([])
         nights[-1].append(file)
-    nights[0] += [file for file in files if all(file is not other for _, other in dated)]
+    nights[0] += others
     return nights
+
+
+def _began(kind: Format, head: Head) -> int | None:
+    """The time at which a file says that it was measured."""
+    match = kind.began.search(head.text) if kind.began is not None else None
+    return instant(match[1]) if match else None
 
 
 def _not_forgotten(run_id: str, known: KnownSources) -> str:

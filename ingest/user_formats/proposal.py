@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..format import Part
+from ..readers.document import BadRecord
 from ..readers.tables import open_table, spare
 from ..readers.units import unit_of
 from .columns import CLOCK, COUNTER, DATE, NO_VALUE, NUMBER_TEXT, WORD, OtherColumns, measure_of, sort_columns
@@ -54,13 +55,12 @@ LONG = {
 
 
 def propose(path: Path) -> str | None:
-    """The words of `--map` that read a table; None for what has no column of numbers.
-
-    Raises:
-        BadRecord: It is no table.
-    """
-    table = open_table(Part.alone(path), None)
-    rows = [record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None]
+    """The words of `--map` that read a table; None for what is no table of numbers."""
+    try:
+        table = open_table(Part.alone(path), None)
+        rows = [record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None]
+    except BadRecord:
+        return None
     columns: dict[str, list[str]] = {}
     for cells in rows:
         for column, value in spare(cells, ()):

@@ -241,7 +241,7 @@ def test_what_is_not_recognised_is_described(load: Load, tmp_path: Path) -> None
     assert "notes.txt begins with" in str(caught.value)
     assert "x.bin is binary" in str(caught.value)
     assert "x.gz is packed, and empty" in str(caught.value)
-    assert "name it with --format; after a name that is none, the error lists all" in str(caught.value)
+    assert "name it with --format; the error about an unknown name lists them all" in str(caught.value)
     assert "\x1b" not in str(caught.value)
 
 
