@@ -207,9 +207,8 @@ class Format(ABC):
     grows: bool = False  # whether writers append lines to a file that may have been loaded before
     unpacks: ClassVar[bool] = False  # whether it also reads packed files
     runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
-    began: ClassVar[re.Pattern[str] | None] = (
-        None  # finds in a file's beginning when it was measured: a folder may hold many nights
-    )
+    # finds in its beginning when a file was measured: a folder may hold many nights
+    began: ClassVar[re.Pattern[str] | None] = None
     histories: bool = False  # whether a file may hold runs that are in the store already, from another file
     shapes: ClassVar[
         tuple[frozenset[str], ...]

@@ -45,19 +45,8 @@ _FOR_PEOPLE = {
 }  # fmt: skip
 # said once if equal
 _SHARED = (
-    "run",
-    "machine",
-    "source",
-    "sources",
-    "suite",
-    "mode",
-    "device",
-    "dtype",
-    "parameters",
-    "format",
-    "commit",
-    "kind",
-)
+    "run", "machine", "source", "sources", "suite", "mode", "device", "dtype", "parameters", "format", "commit", "kind",
+)  # fmt: skip
 _SPARE = (
     "source", "dropped", "files", "kind", "device", "dtype", "bytes", "loaded_at", "samples", "steps", "lines", "mode", "suite",
     "commit", "sources", "known",

@@ -35,9 +35,8 @@ VERSION, SLICES, AGGREGATE = "aiperf_version", "timeslices", "metadata.aggregati
 COMBINATIONS = "per_combination_metrics"
 AGGREGATES = ("sweep_aggregate", "aggregate")  # folders
 SWEEP = f"{AGGREGATES[0]}/profile_export_aiperf_sweep.json"
-COMBINATION = re.compile(
-    rf"({'|'.join(LOAD)})_([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)"
-)  # a folder of one setting of a sweep: concurrency_10
+# a folder of one setting of a sweep: concurrency_10
+COMBINATION = re.compile(rf"({'|'.join(LOAD)})_([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)")
 SUMS_UP = "sums up trials, which are runs themselves"
 SUMMED_UP = "says again what the aggregate of its sweep says"
 STATISTIC = re.compile(r"(?P<metric>\w+?)_(?P<statistic>avg|min|max|std|p\d+)(?:_ms)?")  # ttft_p99_ms

@@ -17,11 +17,8 @@ WORDS = re.compile(  # of the run on CPUs: alexnet-eval_latency
 NIGHTLY = re.compile(  # of torch-nightly: test_eval[resnet50-cuda-eager]_latency
     r"test_(?P<test>train|eval)\[(?P<model>.+)-(?P<device>[^-]+)-(?P<backend>[^-]+)\]_(?P<metric>latency|cmem|gmem)"
 )
-NIGHTLY_METRICS = {
-    "latency": "latencies",
-    "cmem": "cpu_peak_mem",
-    "gmem": "gpu_peak_mem",
-}  # -> what they are to test_bench
+# of torch-nightly -> what test_bench calls it
+NIGHTLY_METRICS = {"latency": "latencies", "cmem": "cpu_peak_mem", "gmem": "gpu_peak_mem"}
 METRICS = {  # by their name in the runs of TorchBench's own models; what it calls GB are GiB: 3.8720703125 is 3,965 MiB
     "latencies": Quantity("latency", "ms", "median"), "cpu_peak_mem": Quantity("cpu_peak", "GiB", better="lower"),
     "gpu_peak_mem": Quantity("gpu_peak", "GiB", better="lower"), "ttfb": Quantity("ttfb", "ms"),

@@ -13,9 +13,8 @@ from ._headed_table import HeadedTable, providers, typed
 COLUMN = re.compile(r"(.+)-([a-z_0-9]+)")  # triton_matmul-latency
 VALUE = re.compile(r"tritonbench_(?P<case>.+?)\[x_(?P<input>.*)-(?P<backend>[^-\]]*)\]_(?P<metric>.+)", re.DOTALL)
 MEAN = re.compile(r"tritonbench_.+?\[.*\]-.+-avg", re.DOTALL)
-SPREAD = re.compile(
-    r" *(\S{1,40}) \(±(\S{1,40})%\)"
-)  # as a latency is written with what its extremes are away: 0.009000 (±1.50%)
+# a latency with the distance of its extremes: 0.009000 (±1.50%)
+SPREAD = re.compile(r" *(\S{1,40}) \(±(\S{1,40})%\)")
 PASS = re.compile(r"tritonbench_(.+)-pass", re.DOTALL)
 AVERAGE = "average"  # in place of an input, in the last row
 AXIS = "x_val"  # the input, where no column names it

@@ -121,9 +121,8 @@ class DeviceLost(Exception):
 
 KERNEL_TIME = "kernel_time"  # of a call, by the profiler
 SLOWED = "profiler_slowdown"  # time of a step or call with a profiler / without it
-REPLICAS = (
-    5  # processes that profile: how they differ is the error of a share, for within one all have its memory layout
-)
+# processes that profile: how they differ is the error of a share, for within one all have its memory layout
+REPLICAS = 5
 REFERENCE = "reference"  # a phase of loading, see Workload.no_reference
 Enter = Callable[[str], None]  # called with the phase that loading enters
 MakeProgram = Callable[[Workload, Settings, Enter], Program]
