@@ -135,11 +135,12 @@ def decomposed(
     degrees: float = math.inf,
     notes: Sequence[str] = (),
     new_first: bool = False,
+    of_profile: bool = False,
 ) -> Decomposition:
     """A difference with its parts in order, and what they leave.
 
     `error` is the half-width of the 95 % interval of what is left, `degrees` its degrees of freedom. With `new_first` the parts
-    that the base lacks come before all others.
+    that the base lacks come before all others. `of_profile` are parts that processes sampled, not parts of recorded times.
     """
     parts = [*parts]
     left = whole.difference - math.fsum(part.difference for part in parts)
@@ -147,22 +148,22 @@ def decomposed(
         left = 0.0
     unattributed = DifferencePart("unattributed", None, None, left, *ends(left, error), degrees=degrees)
     ordered = sorted(parts, key=lambda part: (new_first and part.base != 0, -abs(part.difference), part.name))
-    said = [] if _differs(whole, [*ordered, unattributed]) else [NOTHING_DIFFERS]
+    said = [] if _differs(whole, [*ordered, unattributed], of_profile=of_profile) else [NOTHING_DIFFERS]
     return Decomposition(unit, whole, ordered, unattributed, [*said, *notes])
 
 
-def _differs(whole: DifferencePart, parts: Sequence[DifferencePart]) -> bool:
-    """True if the whole differs, or a part by more than the noise of the whole; where no interval is known if anything does.
+def _differs(whole: DifferencePart, parts: Sequence[DifferencePart], *, of_profile: bool) -> bool:
+    """True if the whole or a part differs beyond noise; where no interval is known if anything does.
 
-    What neighbours on the machine, or another session, slow is mostly a few parts, and all processes of a side alike: their
-    scatter does not show it. So a part is not told from that where it is less than what the whole may be off by. Once
+    What neighbours on the machine, or another session, slow is mostly a few parts, and all processes of a side alike: the
+    scatter of a profile does not show it. So a part of a profile differs only by more than the whole may be off by. Once
     anything differs each part is judged by its own 95 % interval (Fisher's protected test).
     """
     if all(part.low is None for part in (whole, *parts[:-1])):
         return any(part.difference for part in (whole, *parts))
     if whole.is_beyond_noise:
         return True
-    noise = 0.0 if whole.low is None or whole.high is None else (whole.high - whole.low) / 2
+    noise = (whole.high - whole.low) / 2 if of_profile and whole.low is not None and whole.high is not None else 0.0
     return any(part.is_certain or abs(part.difference) > noise for part in beyond_chance(parts))
 
 

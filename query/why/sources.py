@@ -106,6 +106,7 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
         error=max(left.down, left.up),
         degrees=left.degrees,
         notes=[*alike, note, *hidden_kernels(parts)],
+        of_profile=True,
     )
 
 
@@ -227,7 +228,7 @@ def _by_kernel(
     reach = math.nan if whole.high is None or whole.low is None else (whole.high - whole.low) / 2
     error, degrees = summed_error([(reach, math.inf), *widths])
     parts.append(part_of(IDLE, whole.base - busy[0], whole.candidate - busy[1], error, degrees=degrees))
-    return decomposed(unit, whole, parts, error=0.0, notes=[_HOW["kernel"]])
+    return decomposed(unit, whole, parts, error=0.0, notes=[_HOW["kernel"]], of_profile=True)
 
 
 def by_phase(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:

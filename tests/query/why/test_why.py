@@ -192,9 +192,17 @@ def test_a_part_within_the_noise_of_the_whole_may_be_that_of_a_neighbour(noise: 
     part = part_of("beyond", 0.0, 1.5, 0.1)
     whole = DifferencePart("whole", 10.0, 10.0, 0.0, -noise, noise)
 
-    assert (NOTHING_DIFFERS in decomposed("ns", whole, [part], error=math.nan).notes) == is_said
+    assert (NOTHING_DIFFERS in decomposed("ns", whole, [part], error=math.nan, of_profile=True).notes) == is_said
     exclusive = replace(part, exclusive=True)
-    assert NOTHING_DIFFERS not in decomposed("ns", whole, [exclusive], error=math.nan).notes
+    assert NOTHING_DIFFERS not in decomposed("ns", whole, [exclusive], error=math.nan, of_profile=True).notes
+
+
+def test_a_part_of_recorded_steps_is_told_beside_a_whole_of_which_little_is_known() -> None:
+    """Another mix of steps is counted, not sampled: what one run a side says of their time hides none of it."""
+    part = part_of("mix: steps of 2048–4095 tokens", 5.0, 0.0, 0.7)
+    whole = DifferencePart("step", 21.0, 11.0, -10.0, -20.0, 21.0)
+
+    assert NOTHING_DIFFERS not in decomposed("ns", whole, [part], error=math.nan).notes
 
 
 def test_a_whole_that_is_longer_in_all_its_parts_alike_is_said(warehouse: Builder) -> None:
