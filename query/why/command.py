@@ -119,11 +119,10 @@ def _other_machines(warehouse: "Warehouse", sides: "tuple[Side, Side]") -> Itera
 
 def cells(found: Decomposition, *, everything: bool = False) -> Iterator[list[str]]:
     """The rows of HEADINGS: parts, what is unattributed, and the whole."""
-    parts = [*found.parts]
-    if not everything:
-        parts = folded(parts, nothing=NOTHING_DIFFERS in found.notes)
-    whole = found.whole
-    has_shares = whole.is_beyond_noise or (whole.low is None and whole.difference != 0)  # of noise there are none
+    nothing, whole = NOTHING_DIFFERS in found.notes, found.whole
+    parts = [*found.parts] if everything else folded(found.parts, nothing=nothing)
+    # of noise there are none
+    has_shares = not nothing and (whole.is_beyond_noise or (whole.low is None and whole.difference != 0))
     for part in (*parts, found.unattributed, whole):
         share = signed_share(part.difference / whole.difference) if has_shares else "–"
         yield [

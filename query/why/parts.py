@@ -14,7 +14,7 @@ _NAMESPACES = re.compile(r"^void |\bat::native::|\(anonymous namespace\)::")
 _ARGUMENTS = re.compile(r"(?<=>)\(.*")  # of a template
 NOTHING_DIFFERS = "nothing differs beyond noise"  # a note
 ROUNDING = 1e-12  # of floats that are added up, relative to these
-PARTS_CHANCE = 0.01  # that any part of equal sides differs
+CHANCE = 0.01  # that the whole of equal sides differs, and that any of their parts does
 OTHER = "other"  # how a row of folded parts begins
 LEAST_LINE_SHARE = 0.001  # of the time of a call: a profile takes lines that are shorter in every process together,
 OTHER_LINES = "other lines"  # under this name
@@ -28,7 +28,7 @@ class DifferencePart:
     of the Student's t that it is of. Of an `exclusive` part one side is known to have nothing: its difference has that sign.
     `changed` is whether its line differs between the commits of both sides; None where that is not known. `also` are further
     lines, of a kernel that computes several. A case that only one side has is `one_sided`: it adds nothing to a mean, and is a
-    row of its own.
+    row of its own. Of a `decided` whole `bench compare` says that it changed.
     """
 
     name: str
@@ -44,6 +44,7 @@ class DifferencePart:
     also: tuple[str, ...] = ()
     degrees: float = math.inf
     exclusive: bool = False
+    decided: bool = False
 
     @property
     def is_beyond_noise(self) -> bool:
@@ -155,13 +156,14 @@ def decomposed(
 def _differs(whole: DifferencePart, parts: Sequence[DifferencePart], *, of_profile: bool) -> bool:
     """True if the whole or a part differs beyond noise; where no interval is known if anything does.
 
+    The whole does where `bench compare` says that it changed, or where only 1 of 100 pairs of equal sides is as far from 0.
     What neighbours on the machine, or another session, slow is mostly a few parts, and all processes of a side alike: the
     scatter of a profile does not show it. So a part of a profile differs only by more than the whole may be off by. Once
     anything differs each part is judged by its own 95 % interval (Fisher's protected test).
     """
     if all(part.low is None for part in (whole, *parts[:-1])):
         return any(part.difference for part in (whole, *parts))
-    if whole.is_beyond_noise:
+    if whole.decided or whole.excludes_0(CHANCE):
         return True
     noise = (whole.high - whole.low) / 2 if of_profile and whole.low is not None and whole.high is not None else 0.0
     return any(part.is_certain or abs(part.difference) > noise for part in beyond_chance(parts))
@@ -170,7 +172,7 @@ def _differs(whole: DifferencePart, parts: Sequence[DifferencePart], *, of_profi
 def beyond_chance(parts: Sequence[DifferencePart]) -> Iterator[DifferencePart]:
     """The parts further from 0 than any of so many of equal sides is in 1 of 100 pairs (Bonferroni, by Student's t)."""
     known = [part for part in parts if part.low is not None]
-    return (part for part in known if part.excludes_0(PARTS_CHANCE / len(known)))
+    return (part for part in known if part.excludes_0(CHANCE / len(known)))
 
 
 def folded(parts: Sequence[DifferencePart], *, nothing: bool = False) -> list[DifferencePart]:

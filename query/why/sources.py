@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import amount, counted, factor_of, percent
 from ...warehouse.console.parameters import value_text
+from ..comparison.compare import CHANGES
 from ..comparison.sides import Side
 from ..students_t import summed_error
 from .kernel_lines import hidden_kernels
@@ -48,13 +49,14 @@ _BINS = "FROM step_bins(?) WHERE metric = ? AND time_span IS NOT DISTINCT FROM ?
 
 
 def whole_of(row: Row) -> DifferencePart:
-    """The difference of a compared case, with the interval that belongs to its ratio."""
+    """The difference of a compared case, with the interval that belongs to its ratio, and whether it is decided."""
     base, candidate = row["base_value"], row["candidate_value"]
     low = high = None
     if row["low"] and row["high"]:
         bounds = [base * end if row["better"] != "lower" else base / end for end in (row["low"], row["high"])]
         low, high = min(bounds) - base, max(bounds) - base
-    return DifferencePart(row["name"] or "run", base, candidate, candidate - base, low, high)
+    decided = row["verdict"] in CHANGES
+    return DifferencePart(row["name"] or "run", base, candidate, candidate - base, low, high, decided=decided)
 
 
 def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:

@@ -197,6 +197,19 @@ def test_a_part_within_the_noise_of_the_whole_may_be_that_of_a_neighbour(noise: 
     assert NOTHING_DIFFERS not in decomposed("ns", whole, [exclusive], error=math.nan, of_profile=True).notes
 
 
+@pytest.mark.parametrize(("low", "decided", "is_said"), [(0.1, False, True), (0.1, True, False), (0.3, False, False)])
+def test_a_whole_just_beyond_its_interval_differs_where_compare_says_so(
+    low: float, decided: bool, is_said: bool
+) -> None:
+    """One of twenty equal pairs lies there; one in a hundred lies further."""
+    part = part_of("within", 0.0, 1.0, 2.0)
+    whole = DifferencePart("whole", 10.0, 11.0, 1.0, low, 2.0 - low, decided=decided)
+
+    found = decomposed("ns", whole, [part], error=math.nan, of_profile=True)
+    assert (NOTHING_DIFFERS in found.notes) == is_said
+    assert all(row[5] == "–" for row in cells(found)) == is_said
+
+
 def test_a_part_of_recorded_steps_is_told_beside_a_whole_of_which_little_is_known() -> None:
     """Another mix of steps is counted, not sampled: what one run a side says of their time hides none of it."""
     part = part_of("mix: steps of 2048–4095 tokens", 5.0, 0.0, 0.7)
@@ -526,7 +539,7 @@ def test_a_function_that_took_turns_is_asked_for_by_its_own_name() -> None:
 @pytest.mark.parametrize(("better", "ends"), [("lower", (1.0, 4.0)), ("higher", (-1.5, 0.0))])
 def test_the_interval_is_that_of_the_ratio(better: str, ends: tuple[float, float]) -> None:
     """Of which above 1 is better: a time of 2 that may be 2 to 0.333 as good is 3 to 6."""
-    row = {"name": "a", "base_value": 2.0, "candidate_value": 4.0, "better": better}
+    row = {"name": "a", "base_value": 2.0, "candidate_value": 4.0, "better": better, "verdict": "UNSURE"}
     row |= {"low": 1 / 3, "high": 2 / 3} if better == "lower" else {"low": 0.25, "high": 1.0}
 
     whole = whole_of(row)
