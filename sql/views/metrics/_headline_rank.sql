@@ -12,7 +12,7 @@ CASE WHEN _is_warm(phase) AND phase IS DISTINCT FROM 'compile' THEN 0 ELSE 200 E
     WHEN starts_with(metric, 'latency') THEN 0
     WHEN starts_with(metric, 'model_run') THEN 1
     WHEN starts_with(metric, 'throughput') THEN 2
-    WHEN regexp_matches(metric, '^(absolute_latency|host_time)') THEN 4
+    WHEN regexp_matches(metric, '^(absolute_latency|host_time|time_to_train)') THEN 4
     WHEN unit = 'count' OR regexp_matches(metric, '^(compile_latency|cpu_time)') THEN 9
     WHEN unit = 'ns' AND NOT ends_with(metric, '_p99') THEN 7
     ELSE 8
