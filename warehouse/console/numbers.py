@@ -143,7 +143,7 @@ def percent(fraction: float, places: int | None = None, *, sign: bool = False) -
     """A fraction as a percentage, of two digits at least or with so many decimals: `0.42 %`, `12 %`, `3.0 %`, `+3.1 %`."""
     if places is None:
         return f"{_trimmed(_rounded(100 * fraction, 2))} %"
-    return f"{100 * fraction:{'+' if sign else ''}.{places}f} %"
+    return f"{_fixed(100 * fraction, places, sign=sign)} %"
 
 
 def percent_change(fraction: float | None, low: float | None = None, high: float | None = None) -> str | None:
@@ -156,7 +156,12 @@ def percent_change(fraction: float | None, low: float | None = None, high: float
 
 def percent_range(low: float, high: float) -> str:
     """The ends of a range of changes: `+2.8 to +3.4 %`."""
-    return f"{100 * low:+.1f} to {100 * high:+.1f} %"
+    return f"{_fixed(100 * low, 1, sign=True)} to {_fixed(100 * high, 1, sign=True)} %"
+
+
+def _fixed(value: float, places: int, *, sign: bool) -> str:
+    """A number of so many decimals; what rounds to 0 has no minus."""
+    return f"{round(value, places) + 0.0:{'+' if sign else ''}.{places}f}"
 
 
 def probability(value: float, places: int = 1) -> str:
@@ -174,7 +179,7 @@ def share_of(count: int, total: int) -> str:
 
 def signed_share(fraction: float) -> str:
     """A share in whole percent, which may be against the whole: `92 %`, `−4 %`."""
-    return percent(round(fraction, 2) + 0.0, 0).replace("-", "−")
+    return percent(fraction, 0).replace("-", "−")
 
 
 def scale(value: float, unit: str, digits: int = 3) -> tuple[float, str]:

@@ -128,6 +128,7 @@ def test_a_percentage_has_two_digits_or_as_many_decimals_as_asked() -> None:
     assert [percent(0.123, 0), percent(0.123, 2), percent(0.03, 1, sign=True)] == ["12 %", "12.30 %", "+3.0 %"]
     assert percent_change(-0.031, -0.034, -0.028) == "-3.1 % (95 % -3.4 to -2.8)"
     assert [percent_change(0.031, None, None), percent_change(None)] == ["+3.1 %", None]
+    assert [percent(-0.0004, 1), percent_change(-0.0004, -0.0004, 0.03)] == ["0.0 %", "+0.0 % (95 % +0.0 to +3.0)"]
 
 
 def test_a_probability_is_never_rounded_to_certainty() -> None:
