@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from .exhaustive import exhaustive
 from .warm import Told, Warm
 
 ROOT = Path(__file__).parents[1]
@@ -263,6 +264,7 @@ def test_moving_verifying_and_copying_a_store(shell: Shell) -> None:
     assert shell("show", "--store", "copy", "--format", "csv") == shell("show", "--format", "csv")
 
 
+@exhaustive
 def test_a_suite_of_tests_fails_where_it_became_slower(shell: Shell) -> None:
     """pytest-benchmark's fixture, without that plugin."""
     shell.write("test_own.py", "def test_sum(benchmark):\n    assert benchmark(sum, [1, 2]) == 3\n")

@@ -22,7 +22,7 @@ from bench.warehouse.errors import BenchError, Exit
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.verify import verify
 
-from ..exhaustive import in_parts
+from ..exhaustive import exhaustive, in_parts
 from .conftest import Load, Rows
 from .formats.reading import lay, read_file
 from .formats.samples import SAMPLES
@@ -149,6 +149,7 @@ def raise_key_error(*_: object) -> None:
     raise KeyError("a key")
 
 
+@exhaustive
 def test_a_bug_in_a_reader_costs_its_file_alone(
     load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.verify import verify
 from click.testing import CliRunner, Result
 
+from ..exhaustive import exhaustive
 from .passes import fpm, segment, traced
 from .records import lines, step
 
@@ -112,6 +113,7 @@ def test_values_that_no_cell_counts_are_noted(tmp_path: Path) -> None:
         assert ("1e150 or more are in `metrics`, but in no statistic" in said) == (value == "-1e150"), value
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_a_loaded_trace_is_verified_with_its_heartbeats(tmp_path: Path) -> None:
     """They are loaded lines without an event of their own. No rebuild is advised for what a file of a newer bench holds."""

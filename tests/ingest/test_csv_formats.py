@@ -11,7 +11,7 @@ from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.verify import verify
 
-from ..exhaustive import sampled
+from ..exhaustive import exhaustive, sampled
 from .conftest import Load, Rows
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
@@ -82,6 +82,7 @@ def test_a_cell_without_a_result_has_failed(load: Load, rows: Rows, store: Store
     assert verify(store).problems == {}
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_equal_rows_of_a_cell_are_its_samples(load: Load, rows: Rows, tmp_path: Path) -> None:
     """None of them is taken for the result in silence."""
@@ -94,6 +95,7 @@ def test_equal_rows_of_a_cell_are_its_samples(load: Load, rows: Rows, tmp_path: 
     ]
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_a_model_that_was_measured_is_ok(load: Load, rows: Rows, tmp_path: Path) -> None:
     """It passes, as what any other tool measured does; once, whatever files it stands in."""
@@ -108,6 +110,7 @@ def test_a_model_that_was_measured_is_ok(load: Load, rows: Rows, tmp_path: Path)
     assert rows("SELECT rate FROM pass_rates") == [("50%, 1/2",)]
 
 
+@exhaustive
 def test_a_file_that_does_not_say_what_it_measures_is_asked_for(load: Load, rows: Rows, tmp_path: Path) -> None:
     """--metric answers."""
     path = write(tmp_path, "results.csv", "model,batch_size,sequence_length,result\nm,1,1,2\n")

@@ -13,6 +13,7 @@ from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError
 
+from ..exhaustive import exhaustive
 from .conftest import Load, Rows
 from .formats.reading import lay
 from .formats.samples import SAMPLES
@@ -49,6 +50,7 @@ def test_folders_of_folders_are_configs_and_those_that_count_are_their_runs(
     assert sum(line.known for line in load(profiling_dir).lines) == 4
 
 
+@exhaustive
 def test_logs_that_are_named_by_day_are_runs_and_parts_of_a_log_are_one(load: Load, rows: Rows, tmp_path: Path) -> None:
     """A night that is added later is a run more; what is there stays."""
     for number, name in enumerate(("2026-11-27", "2026-11-28", "part_0", "part_1")):
@@ -63,6 +65,7 @@ def test_logs_that_are_named_by_day_are_runs_and_parts_of_a_log_are_one(load: Lo
     ]  # fmt: skip
 
 
+@exhaustive
 def test_a_name_or_a_folder_of_days_makes_one_config(load: Load, rows: Rows, profiling_dir: Path) -> None:
     """The name that a user gives is kept; days are named by the folder that holds them."""
     assert load(profiling_dir / "A").notes == [f"{profiling_dir / 'A'} holds folders of results: A (2 folders)"]

@@ -15,6 +15,7 @@ from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
+from ..exhaustive import exhaustive, first_of
 from ..test_docs import ROOT
 from .conftest import Load, Rows
 from .formats.reading import lay, read_file
@@ -58,13 +59,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize(
     ("name", "content"),
-    [
+    first_of(1, [
         ("a.csv", ROWS),
         ("a.txt", ROWS.replace(",", ";")),
         ("a.json", [{"kernel": "add", "gpu": "h200", "us": 12.5}, {"kernel": "mul", "gpu": "h200", "us": 3}]),
         ("a.jsonl", '{"kernel": "add", "gpu": "h200", "us": 12.5}\n{"kernel": "mul", "gpu": "h200", "us": 3}\n'),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_a_table_with_these_columns_is_read_by_its_mapping(
     project: Path, load: Load, rows: Rows, name: str, content: object
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_table_with_these_columns_is_read_by_its_mapping(
     ]
 
 
+@exhaustive
 def test_what_was_loaded_by_its_columns_is_known_to_map(project: Path, store: Store) -> None:
     """And with an edited mapping it is loaded anew."""
     lay(project, {"night/a.csv": ROWS})
@@ -93,6 +95,7 @@ def test_what_was_loaded_by_its_columns_is_known_to_map(project: Path, store: St
     assert [(line.loaded, line.known) for line in loaded("@kernels", "mode:=inference").lines] == [(2, 0)]
 
 
+@exhaustive
 def test_a_document_with_these_keys_is_read_by_its_file(project: Path, load: Load, rows: Rows) -> None:
     """Its records are cases; what is left is kept, and each record is accounted for."""
     record = {

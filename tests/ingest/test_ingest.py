@@ -18,6 +18,7 @@ from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
+from ..exhaustive import exhaustive
 from .conftest import Load, Rows
 from .records import lines, step
 
@@ -75,6 +76,7 @@ def test_a_label_of_its_own_loads_known_content_again(load: Load, rows: Rows, pr
     ]
 
 
+@exhaustive
 def test_a_grown_file_loads_its_new_lines_only(load: Load, rows: Rows, profile: Path) -> None:
     """Lines are numbered on, even when the file was renamed meanwhile."""
     load(profile)
@@ -117,6 +119,7 @@ def test_a_first_line_of_many_megabytes_is_not_taken_for_one_still_being_written
     assert counts(load(path, sources=SourceOptions(format="scheduler"))) == [("long.jsonl", 1, 1, 0)]
 
 
+@exhaustive
 def test_a_rewritten_file_is_a_run_of_its_own(load: Load, rows: Rows, profile: Path) -> None:
     """A file of a known name with another beginning is not the file known."""
     load(profile)
@@ -157,6 +160,7 @@ def test_one_run_per_path_however_many_batches(
     assert rows("SELECT count(DISTINCT run_id), count(*) FROM sources") == [(1, 2)]
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_what_is_named_last_is_the_newest(
     load: Load, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -370,6 +374,7 @@ def test_a_killed_ingest_can_be_repeated(load: Load, rows: Rows, store: Store, p
     assert rows("SELECT count(*) FROM runs") == [(1,)]
 
 
+@exhaustive
 def test_another_store_is_copied(load: Load, rows: Rows, profile: Path, tmp_path: Path) -> None:
     """Its events come over as they are, once."""
     other = Store(tmp_path / "other").create()

@@ -15,6 +15,7 @@ from bench.warehouse.errors import BenchError
 from click.testing import CliRunner
 
 from ..builders import stored
+from ..exhaustive import exhaustive
 from .conftest import Load, Rows
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
@@ -61,6 +62,7 @@ def test_steps_of_any_writer_are_those_of_a_scheduler(
     assert rows("SELECT line, reason FROM rejects ORDER BY line")[0] == (3, "no forward_us")
 
 
+@exhaustive
 def test_a_log_that_grew_brings_its_new_steps(load: Load, rows: Rows, tmp_path: Path) -> None:
     """As one of a known writer does; under another mapping it is another source."""
     load(log(tmp_path, STEP), sources=by(MAPPING))
@@ -110,6 +112,7 @@ def test_a_file_that_cannot_be_of_steps_says_why(load: Load, tmp_path: Path) -> 
         load(path, sources=by("model_run_ms=a"))
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_the_line_proposed_for_a_log_of_steps_loads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its fields are told by their names; a log of training steps, which has tokens and times, too, is a table of values."""

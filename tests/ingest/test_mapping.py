@@ -31,7 +31,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..exhaustive import at_most, first_of, in_parts
+from ..exhaustive import at_most, exhaustive, first_of, in_parts
 from .conftest import Rows
 from .formats import fuzz
 from .formats.reading import Read, lay, read_file
@@ -485,6 +485,7 @@ def test_pauses_part_a_table_with_times_into_runs(load: Any, rows: Rows, tmp_pat
     assert len(rows("FROM runs")) == 3
 
 
+@exhaustive
 @pytest.mark.parametrize(("said", "runs"), first_of(1, [("", 2), (",run:=all", 1), (",commit:=abc", 1)]))
 def test_who_names_the_run_has_one(said: str, runs: int, load: Any, rows: Rows, tmp_path: Path) -> None:
     """Pauses part only rows of which nothing says where they belong."""
@@ -557,6 +558,7 @@ def test_a_folder_of_which_some_files_fit(load: Any, tmp_path: Path) -> None:
         ingest(load, tmp_path / "x", "name=mod,value=result")
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_the_command_shows_what_it_understood(tmp_path: Path) -> None:
     """The accounting on stdout; the mapping and what became of other columns on stderr."""

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..exhaustive import at_most
+from ..exhaustive import at_most, exhaustive
 from .conftest import Rows
 from .formats import fuzz
 from .formats.reading import Read, lay, read_file
@@ -189,6 +189,7 @@ def test_another_pattern_is_another_reading(load: Callable[..., IngestReport], t
     assert any("is in the store already" in note for note in report.notes)
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_lines_may_say_their_run(load: Callable[..., IngestReport], rows: Rows, tmp_path: Path) -> None:
     """As rows of tables may."""

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ..builders import stored
-from ..exhaustive import at_most
+from ..exhaustive import at_most, exhaustive
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
 
@@ -132,6 +132,7 @@ def test_whatever_is_proposed_can_be_pasted(tmp_path: Path, data: st.DataObject)
         assert result.exit_code == 0, (proposed, result.output, result.exception)
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_a_pasted_line_loads_what_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With units and axes."""

@@ -18,7 +18,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ..exhaustive import at_most, first_of
+from ..exhaustive import at_most, exhaustive, first_of
 from .formats.reading import cursor, read_file
 from .records import lines, step
 
@@ -254,6 +254,7 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
+@exhaustive
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), record=st.sampled_from([step(), WRITER_2, WRITER_3]))
 def test_both_ways_agree_on_damaged_files(tmp_path: Path, seed: int, record: dict[str, Any]) -> None:

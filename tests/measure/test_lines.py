@@ -11,6 +11,7 @@ from bench.measure.functions.apart import NoAnswer
 from click.testing import CliRunner
 
 from ..builders import stored
+from ..exhaustive import exhaustive
 
 WORK = "import time\n\n\ndef waits(s):\n    time.sleep(s)\n    return [s]\n\n\ndef fails(s):\n    raise ValueError(s)\n"
 FOUND = ((5, "time.sleep(s)", (0.75, 0.85)), (6, "return [s]", (0.15, 0.10)))
@@ -75,6 +76,7 @@ def test_source_stands_beside_its_time(tmp_path: Path) -> None:
     assert "80.0 %" in (tmp_path / "a.txt").read_text()
 
 
+@exhaustive
 def test_why_takes_the_difference_of_two_such_runs_apart() -> None:
     """They are cases of measure function with their lines."""
     runs = ["--config", "a"], ["--config", "b"]
@@ -89,6 +91,7 @@ def test_why_takes_the_difference_of_two_such_runs_apart() -> None:
     assert sum(part["difference"] for part in parts) == pytest.approx(found["difference"], abs=1e-6)
 
 
+@exhaustive
 def test_a_function_that_fails_or_cannot_be_sampled_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the reason; no lines are none, not a table of others."""
     failed = measure(function="fails")

@@ -18,7 +18,7 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run
-from ..exhaustive import first_of
+from ..exhaustive import exhaustive, first_of
 from .conftest import Bench
 
 
@@ -138,6 +138,7 @@ def test_the_details_of_a_run_are_a_row(bench: Bench) -> None:
     assert (row["run_id"], row["config"], row["python"] is not None) == ("aaaa-1", "main", True)
 
 
+@exhaustive
 def test_show_names_values_that_nothing_counts(bench: Bench, tmp_path: Path) -> None:
     """Recorded, and too large for any cell."""
     other = Store(tmp_path / "large" / ".bench")

@@ -18,7 +18,7 @@ from bench.warehouse.recorder import run
 from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
-from ..exhaustive import first_of
+from ..exhaustive import exhaustive, first_of
 
 AXES: dict[str, Any] = {"suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "batch_size": 8}
 LEVELS = {"main": {"mlp": 1000, "lstm": 2000, "conv": 500}, "branch": {"mlp": 1200, "lstm": 1000, "conv": 500}}
@@ -130,6 +130,7 @@ def test_the_table_fits(bench: Bench, monkeypatch: pytest.MonkeyPatch, room: int
     assert f"not shown: {without};" in result.stderr
 
 
+@exhaustive
 def test_the_document(bench: Bench, tmp_path: Path) -> None:
     """Markdown ready for a pull request, also into a file."""
     result = bench("main", "branch", "--format", "markdown")

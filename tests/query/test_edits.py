@@ -29,7 +29,7 @@ from bench.warehouse.upkeep.verify import verify
 from click.testing import CliRunner, Result
 
 from ..builders import Builder, case, metric, run, stored
-from ..exhaustive import first_of
+from ..exhaustive import exhaustive, first_of
 
 MB = 1 << 20
 OCTOBER, NOVEMBER = Instant(1_760_000_000_000_000), Instant(1_762_500_000_000_000)
@@ -242,6 +242,7 @@ def test_the_change_made_last_counts_whatever_the_clock_says(store: Store, monke
     assert ("aaaa-1", "main") in configs(store)
 
 
+@exhaustive
 def test_runs_are_named_by_id_config_commit_day_and_file(store: Store, tmp_path: Path) -> None:
     """A config means all its runs, `~N` one of them."""
     imported = str(tmp_path / "day.json")
@@ -258,6 +259,7 @@ def test_runs_are_named_by_id_config_commit_day_and_file(store: Store, tmp_path:
     assert imported != path
 
 
+@exhaustive
 def test_a_config_that_ends_in_a_number_back_is_that_config(store: Store) -> None:
     """`main~1` means the config of `--revisions HEAD~1` where there is one, so that nothing else is forgotten."""
     EventLog(store).write(RunRecord, [run("dddd-1", "main~1", started_at=OCTOBER)], "dddd-1")
@@ -286,6 +288,7 @@ def test_a_name_that_means_no_run_is_an_error_with_the_nearest(store: Store, nam
     assert EventLog(store).files() == before
 
 
+@exhaustive
 def test_a_run_that_is_being_recorded_is_not_forgotten(store: Store) -> None:
     """Its writer goes on; what it writes would be lost."""
     with record_run("live", store=store, run_id="live-1") as live:
@@ -465,6 +468,7 @@ def test_forget_and_rename_list_what_they_would_do_until_told_yes(store: Store, 
     assert "labels removed" in bench("untag", "base", "k").stderr
 
 
+@exhaustive
 def test_samples_are_listed_where_they_are_known(store: Store, bench: Callable[..., Result]) -> None:
     """Those of runs that are forgotten are not: the column would be empty."""
     assert "samples" in bench("forget", "main", "--yes").stdout.splitlines()[0].split()
@@ -486,6 +490,7 @@ def test_what_cannot_be_done_is_said(bench: Callable[..., Result], words: list[s
     assert message in str(found.exception)
 
 
+@exhaustive
 def test_a_command_that_names_a_forgotten_run_says_that_it_is(store: Store) -> None:
     """By id or config."""
     forget(store, ["main"])

@@ -24,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ..builders import Builder, case, chunk, metric, options, outcome, run, source, timing
+from ..exhaustive import exhaustive
 from .conftest import AXES, Bench
 
 NASTY = "x'; DROP TABLE runs; --\"$(id)`\\!\n\x1b[31m 中"
@@ -311,6 +312,7 @@ def test_a_pasted_command_gives_bench_the_statement(sql: str) -> None:
     )
 
 
+@exhaustive
 def test_a_scheduler_step_leads_to_its_lines(warehouse: Builder) -> None:
     """A bin of tokens is a case, named as `bench compare` prints it: its steps, their lines, and what loads them again."""
     warehouse.add(

@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ..builders import case, outcome, run, timing
+from ..exhaustive import exhaustive
 
 AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
 DAY = 86_400_000_000
@@ -134,6 +135,7 @@ def test_changes_of_an_incident_carry_their_doubt(bench: Bench) -> None:
     assert bench("--members").stdout == MEMBERS
 
 
+@exhaustive
 def test_changes_can_be_selected(bench: Bench, store: Store) -> None:
     """`bench sql` has what `bench history` prints as a table, and `bench views` lists and describes it."""
 
@@ -186,6 +188,7 @@ def test_changes_as_data_are_raw(bench: Bench, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "changes.parquet").column_names == list(COLUMNS)
 
 
+@exhaustive
 def test_the_values_are_listed(bench: Bench) -> None:
     """A row for every run, NULL with its status where there is none; as data with all columns."""
     lines = bench("mlp", "--backends", "inductor", "--all").stdout.splitlines(keepends=True)
@@ -214,6 +217,7 @@ def test_a_failure_is_a_dip_of_the_pass_rate(bench: Bench) -> None:
     assert [line for line in lines if "████▁█████████████████████████" in line and "pass rate" in line]
 
 
+@exhaustive
 def test_nothing_changed_is_said(bench: Bench) -> None:
     """Above the chart no table; exit code 0."""
     result = bench("lstm", "--backends", "eager")
@@ -281,6 +285,7 @@ def test_too_few_runs_are_said(tmp_path: Path) -> None:
     assert len(CliRunner().invoke(cli, [*arguments, "--all"], standalone_mode=False).stdout.splitlines()) == 7
 
 
+@exhaustive
 def test_an_empty_store_has_nothing_to_show(tmp_path: Path) -> None:
     """Exit code 3, with or without --summary."""
     empty = str(Store(tmp_path / ".bench").create().root)

@@ -27,6 +27,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 from ..builders import case, metric, options, outcome, run, timing
+from ..exhaustive import exhaustive
 
 AXES: dict[str, Any] = {
     "suite": "builtin", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "eager", "batch_size": 8,
@@ -191,6 +192,7 @@ def test_many_cases_that_moved_together_are_one_line(
     assert sum(row["verdict"] == "SLOWER" for row in json.loads(bench("run-8", "--format", "json").stdout)) == 7
 
 
+@exhaustive
 @pytest.mark.parametrize("fmt", ["json", "csv"])
 def test_what_all_cases_share_is_a_row_of_data(store: Store, bench: Bench, fmt: str) -> None:
     """A factor of 24 cases together is a finding of no run of its own, in the formats for programs as in the table."""
@@ -271,6 +273,7 @@ def test_rows_can_be_chosen_and_the_rule_turned(store: Store, bench: Bench) -> N
     assert isinstance(bench("--models", "mpl").exception, UnknownName)
 
 
+@exhaustive
 def test_a_slower_machine_and_another_environment_are_pointed_out(store: Store, bench: Bench) -> None:
     """When most comparisons are worse together, and when torch is another than in the run before."""
     models = {f"m{i}": 1.0 for i in range(12)}
@@ -392,6 +395,7 @@ def test_the_worst_is_searched_by_its_steady_calls(store: Store, bench: Bench) -
     assert chosen == {"metric": "latency", "phase": "steady", "models": ["mlp"], "backends": ["eager"]}
 
 
+@exhaustive
 def test_a_search_can_go_on_to_the_newest_run(store: Store) -> None:
     """A run that had a bad machine just before a regression ends the commits too early: the whole range is a command, too."""
     add(store, "run-8", 8, {"mlp": 1.3})

@@ -15,7 +15,7 @@ from bench.warehouse.errors import NothingToShow, UnknownName
 from bench.warehouse.events import Environment, Event, Instant, Json, RunRecord
 
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, source, timing
-from ..exhaustive import sampled
+from ..exhaustive import exhaustive, sampled
 
 AXES = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32"}
 DAY = datetime.timedelta(days=1) // datetime.timedelta(microseconds=1)
@@ -51,6 +51,7 @@ def column(found: Report, key: str, name: str) -> list[object]:
     return [row[at] for row in table.rows]
 
 
+@exhaustive
 def test_memory_is_explained_where_it_was_measured() -> None:
     """The sentence on the summary names no column that it lacks."""
     peaks = [
@@ -65,6 +66,7 @@ def test_memory_is_explained_where_it_was_measured() -> None:
 WEEK = [event for number in range(8) for event in day(number)]
 
 
+@exhaustive
 def test_a_quiet_run_is_good_news() -> None:
     """Nothing regressed in as many series as could be judged, and the section says so without a table."""
     found = asked(*WEEK, *day(8))
@@ -136,6 +138,7 @@ def test_what_all_cases_share_is_said_and_no_case_of_its_own(factor: float, good
     assert "+8.0 % in latency (unsure); +8.0 % shared by 20 cases, taken out of each; p = 0.0" in text or good is False
 
 
+@exhaustive
 def test_a_case_that_is_gone_is_bad_news() -> None:
     """Coverage counts, though nothing left is slower."""
     found = asked(*WEEK, *day(8, models=("bert", "gpt")))
@@ -145,6 +148,7 @@ def test_a_case_that_is_gone_is_bad_news() -> None:
     assert set(column(found, "regressions", "name")) == {"vit"}
 
 
+@exhaustive
 def test_a_first_run_is_neither() -> None:
     """Without runs before it nothing is claimed, and nothing is set beside it."""
     found = asked(*day(0))
@@ -179,6 +183,7 @@ def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
     assert section(found, "changed").command == "bench compare day-02 day-08"
 
 
+@exhaustive
 def test_a_report_of_two_sides_takes_all_their_runs_if_asked() -> None:
     """The chart of changes, too; the command below a table says so."""
     events = [*day(1), *day(2)]
@@ -193,6 +198,7 @@ def test_a_report_of_two_sides_takes_all_their_runs_if_asked() -> None:
     assert found.all_runs and section(found, "changed").command == "bench compare main slow --all-runs"
 
 
+@exhaustive
 def test_notes_on_a_file_are_sentences() -> None:
     """Not the JSON in which the store keeps them."""
     file = source("v.csv", lines=3, run="day-00", notes=Json('["v.csv: \\"ms\\" is a value", "a blank line"]'))
@@ -291,6 +297,7 @@ def test_suites_and_backends_are_chosen() -> None:
         asked(*events, backends=["induct"])
 
 
+@exhaustive
 def test_what_changed_comes_first_and_what_is_cut_has_a_command() -> None:
     """Thousands of changes leave every section its most important rows."""
     many = tuple(f"model-{i:04}" for i in range(300))
@@ -340,6 +347,7 @@ def test_every_suite_has_its_cases() -> None:
     assert [round(float(str(value)), 1) for value in column(found, "suite-0", "speedup")] == [2.0, 2.0, 2.0]
 
 
+@exhaustive
 def test_a_backend_without_a_mean_has_no_number_of_cases_beside_it() -> None:
     """Eager is what the others are divided by: it passes, and no 0 stands in its row."""
     more = [case(model, "day-01", backend="cudagraphs", **AXES) for model in ("bert", "gpt")]
@@ -349,6 +357,7 @@ def test_a_backend_without_a_mean_has_no_number_of_cases_beside_it() -> None:
     assert column(found, "summary", "cases on all") == [2, None, 2]
 
 
+@exhaustive
 def test_scheduler_steps_have_a_section() -> None:
     """A run of steps alone is worth a report."""
     found = asked(run("r", "A"), *(chunk(line, [512, 1], run="r") for line in range(1, 50)))
@@ -361,6 +370,7 @@ def test_scheduler_steps_have_a_section() -> None:
     )
 
 
+@exhaustive
 def test_a_run_that_recorded_nothing_has_no_report() -> None:
     """It is said, with where to look."""
     with pytest.raises(NothingToShow, match="bench show r"):

@@ -12,6 +12,8 @@ from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
+from ..exhaustive import exhaustive
+
 HYPERFINE = '{"results": [{"command": "sleep", "mean": 1.5, "median": 1.5, "min": 1.5, "max": 1.5, "times": [1.5]}]}'
 
 
@@ -38,6 +40,7 @@ def test_a_run_is_named_by_the_folder_or_file_it_was_loaded_from(tmp_path: Path)
             resolve_run(warehouse, str(tmp_path / "nothing"))
 
 
+@exhaustive
 def test_two_folders_that_share_a_file_are_two_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has the file: nights of a report, of which one part is byte for byte that of the night before."""
     monkeypatch.setenv("BENCH_STORE", str(tmp_path / "store"))
@@ -52,7 +55,7 @@ def test_two_folders_that_share_a_file_are_two_sides(tmp_path: Path, monkeypatch
     assert "sleep" in done.stdout and "true" in done.stdout
 
 
-@pytest.mark.parametrize("order", [("monday", "tuesday"), ("tuesday", "monday")])
+@pytest.mark.parametrize("order", [("monday", "tuesday"), pytest.param(("tuesday", "monday"), marks=exhaustive)])
 def test_a_folder_means_its_own_run_though_another_shares_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
 ) -> None:

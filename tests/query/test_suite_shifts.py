@@ -11,7 +11,7 @@ from scipy import stats
 
 from ..benchmarks.simulations.alarms import judge_suites
 from ..builders import Builder, case, metric, outcome, run
-from ..exhaustive import first_of
+from ..exhaustive import exhaustive, first_of
 
 DAY = 86_400_000_000
 AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "inductor"}
@@ -51,6 +51,7 @@ def test_a_suite_that_moved_is_one_row_with_the_run_it_began_with(warehouse: Bui
     ) == [("suite_speedup", "WORSE", 9, -0.1, "night-07", "c07", "c06")]
 
 
+@exhaustive
 def test_a_suite_whose_baseline_got_faster_says_so(warehouse: Builder) -> None:
     """All speedups fell by a fifth, and no backend takes longer."""
     for day in range(6):

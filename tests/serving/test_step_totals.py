@@ -11,6 +11,7 @@ from bench.viz.step_series import choose_series
 from bench.warehouse.events import Metric, ScheduleChunk
 
 from ..builders import Builder, run, source
+from ..exhaustive import exhaustive
 
 
 def totals(line: int, run_id: str = "run", **fields: Any) -> ScheduleChunk:
@@ -96,6 +97,7 @@ def test_charts_say_what_a_capture_left_out(warehouse: Builder) -> None:
     ]
 
 
+@exhaustive
 def test_a_comparison_says_why_a_side_lacks_steps(warehouse: Builder) -> None:
     """A sampled capture has no tokens_per_second, and times of another span are other cases."""
     sides: dict[str, Any] = {

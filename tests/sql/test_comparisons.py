@@ -14,7 +14,7 @@ from scipy import stats
 
 from ..benchmarks.simulations.alarms import judge
 from ..builders import Builder, case, chunk, memory, metric, outcome, run, timing
-from ..exhaustive import first_of, sampled
+from ..exhaustive import exhaustive, first_of, sampled
 
 AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "inductor"}
 LOOSE = [100, 101, 102, 103, 104, 105, 106, 107, 108, 109]  # median 104.5, its interval 102 to 107
@@ -175,6 +175,7 @@ def test_one_run_a_side_is_judged_as_the_study_says(processes: int, cases: int, 
     assert any(found.likely | found.called) or apart < 0.1
 
 
+@exhaustive
 def test_no_change_stands_beside_an_interval_that_holds_1(warehouse: Builder) -> None:
     """A change by 6 to 14 % of two runs a side that are 3 % apart: q within 15 % is not enough where the interval holds 1."""
     for step in range(6, 15):

@@ -11,7 +11,7 @@ from bench.warehouse.events import Environment
 
 from ..benchmarks.simulations.alarms import judge, judge_shift
 from ..builders import Builder, case, metric, outcome, run, timing
-from ..exhaustive import first_of, sampled
+from ..exhaustive import exhaustive, first_of, sampled
 
 DAY = 86_400_000_000
 STEADY = (1000, 1010, 990, 1005, 995, 1000, 1008, 992)  # ns, with a spread of 1 %
@@ -219,6 +219,7 @@ def test_a_run_whose_samples_disagree_knows_little(warehouse: Builder) -> None:
     assert verdicts(warehouse, ["now"]) == {"calm": "SLOWER", "busy": "UNSURE"}
 
 
+@exhaustive
 def test_a_few_runs_before_are_enough(warehouse: Builder) -> None:
     """Two tell the noise of one case; one tells nothing by itself, nor does none."""
     ids = record(warehouse, {"m": (1000, 1010, 2000)})
@@ -270,6 +271,7 @@ def test_what_one_test_would_believe_and_many_do_not_is_unsure(warehouse: Builde
     assert reason.startswith("chance alone does this to 1 of 40, q = 0.")
 
 
+@exhaustive
 def test_only_the_last_runs_before_are_the_baseline(warehouse: Builder) -> None:
     """Runs after the judged one, of other configs, and older than the window do not count."""
     record(warehouse, {"m": [500] * 10 + list(STEADY) + [1200] + [1200] * 9})
@@ -358,6 +360,7 @@ def test_only_what_has_a_direction_is_judged(warehouse: Builder) -> None:
     assert warehouse.rows("SELECT case_id, metric, verdict FROM regressions(['r8'])") == [(None, "total", "WORSE")]
 
 
+@exhaustive
 def test_the_streak_says_since_when(warehouse: Builder) -> None:
     """Three runs are beyond already: the change began with the first, and the commit before was good."""
     ids = record(warehouse, {"m": (*STEADY, 1200, 1000, 1200, 1210, 1190)})

@@ -10,6 +10,8 @@ from bench.viz.best_chart import FITTING
 from bench.viz.command import viz
 from click.testing import CliRunner, Result
 
+from ..exhaustive import exhaustive
+
 pytest.importorskip("altair")
 
 
@@ -37,6 +39,7 @@ def test_a_run_of_cases_is_drawn_as_bars(tmp_path: Path) -> None:
     assert "value [µs]" in found.stdout or "value [ms]" in found.stdout
 
 
+@exhaustive
 def test_cases_of_one_name_are_told_apart(tmp_path: Path) -> None:
     """By the axes in which they differ, and no others."""
     with bench.run("main", store=tmp_path) as own:
@@ -62,6 +65,7 @@ def test_many_runs_are_drawn_as_their_history_of_what_changed(tmp_path: Path) ->
     assert "sort" in found.stdout
 
 
+@exhaustive
 def test_steps_are_drawn_over_their_tokens(tmp_path: Path) -> None:
     """Into a file, too."""
     with bench.run("main", store=tmp_path) as own:

@@ -51,6 +51,7 @@ def test_configs_are_given_the_natural_way(store: Path) -> None:
     ]
 
 
+@exhaustive
 def test_configs_are_named_without_the_option_and_paths_are_read_in_place(store: Path, tmp_path: Path) -> None:
     """`A B`, a folder by its name, and a folder with a name of its own; what is no path and no config is an error."""
     for folder in ("first", "second"):
@@ -110,6 +111,7 @@ def test_without_a_file_the_chart_is_text_without_colour(store: Path) -> None:
     assert "\x1b" not in picture
 
 
+@exhaustive
 def test_a_dash_is_standard_output(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in other programs; no file of that name comes into being."""
     monkeypatch.chdir(tmp_path)

@@ -38,7 +38,6 @@ SIZES = ((6, 4), (3.3, 2.2), (13.3, 7.5))
     ("y_scale", "size"),
     sampled(
         [(scale, size) for scale in ("linear", "log", "robust") for size in SIZES],
-        ("linear", (6, 4)),
         ("log", (3.3, 2.2)),
     ),
 )

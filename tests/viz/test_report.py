@@ -9,6 +9,8 @@ from bench.cli import cli
 from bench.warehouse.recorder import run
 from click.testing import CliRunner, Result
 
+from ..exhaustive import exhaustive
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -138,6 +140,7 @@ def test_the_limit_holds(store: Path) -> None:
     assert len(report(store, "--limit", "0").stdout) > 900
 
 
+@exhaustive
 def test_a_report_shows_what_got_slower_in_a_picture_before_its_table(tmp_path: Path) -> None:
     """The history of the case that changed, and of no other; a run as fast as those before has none."""
     pytest.importorskip("vl_convert")

@@ -10,6 +10,7 @@ from bench.viz.charts.runtime_vs_tokens import draw
 from bench.viz.output import files, report_page
 
 from ..builders import Builder
+from ..exhaustive import exhaustive
 from .browser import PROGRAM, Page
 from .steps import add_few
 from .stores import HOSTILE
@@ -176,6 +177,7 @@ def test_wide_tables_fit_a_window_of_1300_pixels(browser: Page, tmp_path: Path) 
         browser.window(1200, 1000)
 
 
+@exhaustive
 def test_a_fold_opens_at_its_link(browser: Page, tmp_path: Path) -> None:
     """Everything is reached from the top, by keyboard too."""
     browser.open(written(tmp_path, ["a", "b", "c", "d"]))

@@ -11,7 +11,7 @@ from bench.viz.step_finding import time_by_tokens
 from bench.warehouse.events import Environment
 
 from ..builders import Builder, run, steps
-from ..exhaustive import first_of
+from ..exhaustive import exhaustive, first_of
 
 SIZES = (64, 150, 300, 600)
 LONG = "meta-llama/Llama-3.1-405B-Instruct-quantized-int4-awq-group128-"
@@ -39,6 +39,7 @@ def title(figure: Figure) -> str:
     return figure.provenance.title
 
 
+@exhaustive
 def test_the_title_says_what_differs_and_for_how_many_tokens() -> None:
     """Less on one side, more on the other, as far as there are steps."""
     figure = draw(two(0.8, 0.8, 1.0, 1.25))
@@ -78,6 +79,7 @@ def test_every_percentage_is_a_ratio_of_compare() -> None:
     assert said == [(f"{ratios[0][0]:.0f}", f"{ratios[-1][0]:.0f}")]
 
 
+@exhaustive
 def test_likely_stands_where_a_verdict_is_likely_only() -> None:
     """Runs that repeat each other settle it."""
     builder = two(0.8, 0.8, 1.0, 1.0)
@@ -125,6 +127,7 @@ def test_the_title_stays_generic(store: dict[str, Any], options: dict[str, Any])
     assert title(draw(two(0.8, 0.8, 0.8, 0.8, **store), **options)) == TITLE
 
 
+@exhaustive
 def test_ranges_beyond_the_limit_are_not_claimed() -> None:
     """Half of the steps of 600 tokens take 16 ms or more: the verdict on them is on what nobody sees."""
     figure = draw(two(0.8, 0.8, 0.8, 1.25), max_model_run_ms=16)
@@ -132,8 +135,10 @@ def test_ranges_beyond_the_limit_are_not_claimed() -> None:
     assert title(figure) == "B: likely 20 % less time up to 511 tokens"
 
 
-@pytest.mark.parametrize("names", [(f"{LONG}v1", f"{LONG}v2"), ("基线配置", "候选配置")])
-@pytest.mark.parametrize("size", first_of(2, [None, (3.3, 2.2), pytest.param((6.0, 4.0))]))
+@pytest.mark.parametrize(
+    "names", [(f"{LONG}v1", f"{LONG}v2"), pytest.param(("基线配置", "候选配置"), marks=exhaustive)]
+)
+@pytest.mark.parametrize("size", first_of(1, [None, pytest.param((3.3, 2.2)), pytest.param((6.0, 4.0))]))
 def test_the_config_is_told_and_no_finding_is_cut(names: tuple[str, ...], size: tuple[float, float] | None) -> None:
     """Of a long name there is what tells it apart; a title without its middle would be another."""
     figure = draw(two(0.8, 0.8, 1.0, 1.25, names=names), configs=names, size=size)

@@ -222,6 +222,7 @@ def test_what_is_not_known_to_be_old_stays(store: Store, target: Store) -> None:
     assert runs(store) == {"undated-0", alive.run_id}
 
 
+@exhaustive
 def test_what_runs_left_beside_their_events_goes_along(store: Store, target: Store) -> None:
     """Their traces, with the folders; those of other runs stay."""
     for run_id in ("old-0", "new-0"):

@@ -105,7 +105,7 @@ def end(last_lines: str, root: Path, *arguments: str) -> "subprocess.CompletedPr
 @pytest.mark.usefixtures("pandas")
 @pytest.mark.parametrize(
     "last_lines, outcome, durations",
-    sampled([*ENDS.values()], ENDS["falls off the end"], ENDS["sys.exit"], ENDS["sys.exit that is caught"]),
+    sampled([*ENDS.values()], ENDS["falls off the end"]),
     ids=ENDS,
 )
 def test_a_run_left_open_is_sealed(

@@ -235,6 +235,7 @@ def test_what_a_killed_load_spilled_goes_with_the_next(store: Store) -> None:
     assert leftovers(store) == []
 
 
+@exhaustive
 def test_what_a_journal_not_removed_yet_was_sealed_to_is_not_compacted(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ def test_loads_one_by_one_leave_one_row_a_run(store: Store) -> None:
         assert warehouse.rows("SELECT count(*), count(DISTINCT run_id) FROM _rounds") == [(3, 3)]
 
 
+@exhaustive
 def test_opening_loads_what_is_pending(store: Store) -> None:
     """Who asks gets the newest, without an ingest in between; deleting the warehouse loses nothing."""
     record(store, "a", 1)
@@ -441,6 +442,7 @@ def test_a_file_with_a_wrong_column_is_left_out_and_the_rest_loaded(wrong: str, 
     assert verify(store).problems.keys() == {path.name}
 
 
+@exhaustive
 def test_unknown_columns_are_kept_out_and_counted(store: Store) -> None:
     """A column of a newer bench does no harm."""
     import pyarrow as pa
@@ -478,6 +480,7 @@ def test_verify_finds_what_is_wrong(wrong: str, store: Store) -> None:
     assert verify(store).problems == {}
 
 
+@exhaustive
 def test_a_run_whose_parts_come_from_several_files_is_one_row_to_verify(store: Store) -> None:
     """One file said its version, and another its machine: `verify` counted two rows for good, and the cure changed nothing."""
     log = EventLog(store)
@@ -586,6 +589,7 @@ def test_a_disk_that_fills_up_while_publishing_keeps_the_old_version(small_disk:
     assert durations(store) == [1, 2]
 
 
+@exhaustive
 def test_rows_of_lists_lie_in_short_row_groups(store: Store) -> None:
     """Each thread that loads holds a row group in memory: one of steps is as short as in the log, and none is lost."""
     import pyarrow as pa

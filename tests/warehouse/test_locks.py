@@ -28,7 +28,7 @@ from bench.warehouse.recorder import run
 from bench.warehouse.store import HOLDER, Store
 from bench.warehouse.upkeep import healing
 
-from ..exhaustive import first_of
+from ..exhaustive import exhaustive, first_of
 from ..ingest.records import lines, step
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
@@ -295,6 +295,7 @@ def test_a_store_that_takes_nothing_more_answers_from_its_last_load(
     assert durations(store) == [7, 8]
 
 
+@exhaustive
 def test_a_copied_store_on_a_read_only_disk_lacks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ from bench.warehouse.store import Store
 from bench.warehouse.upkeep.compaction import merge
 
 from ..builders import run, source, stored
-from ..exhaustive import first_of, sampled
+from ..exhaustive import exhaustive, first_of, sampled
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
 
@@ -298,6 +298,7 @@ def test_a_journal_of_another_machine_is_left_alone_until_it_is_stale(other: dic
     assert load(store).recovered == [path]
 
 
+@exhaustive
 def test_a_writer_touches_its_journal_though_it_records_nothing(store: Store) -> None:
     """That is its heartbeat, by which others know that it lives: what the thread does every few seconds."""
     with bench.run("quiet", store=store) as recorder:

@@ -30,7 +30,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ..builders import stored
-from ..exhaustive import first_of, sampled
+from ..exhaustive import exhaustive, first_of, sampled
 from .strategies import any_events, as_dict, plain
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
@@ -615,6 +615,7 @@ def test_timings_of_a_sample_are_those_of_each_metric(store: Store, monkeypatch:
     ]  # fmt: skip
 
 
+@exhaustive
 def test_timings_between_which_windows_are_emptied_define_their_texts_anew(store: Store) -> None:
     """Each row lies in a window that can be read by itself, also where others fill the windows between two of a sample."""
     with bench.run("together", store=store) as run:

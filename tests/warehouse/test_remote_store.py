@@ -127,6 +127,7 @@ def test_recording_does_not_need_the_bucket(
     assert held(machine("b")) == [1, 2]
 
 
+@exhaustive
 def test_questions_are_answered_from_the_mirror_while_the_bucket_is_away(
     machine: Machine, server: ObjectServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,6 +196,7 @@ def test_a_kill_between_upload_and_marker_loses_nothing(machine: Machine, url: s
     assert held(b) == [1, 2]
 
 
+@exhaustive
 def test_a_forked_process_leaves_the_upload_to_others(machine: Machine) -> None:
     """obstore's threads stay with the parent: a child that asked it would wait for ever."""
     a = machine("a")

@@ -113,6 +113,7 @@ def test_a_damaged_file_is_named_and_the_rest_copied(source: Store, target: Stor
     assert held(target) == [1, 2]
 
 
+@exhaustive
 def test_what_was_broken_off_goes_on(source: Store, url: str, server: ObjectServer, tmp_path: Path) -> None:
     """By being repeated: what was copied is not copied again."""
     target = Store(tmp_path / "mirror", url)

@@ -7,6 +7,7 @@ from bench.ingest.formats.aiperf import SUMMARY as SUMMARY_NAME
 from bench.ingest.registry import find_format
 from bench.warehouse.events import CaseRecord, Metric
 
+from ...exhaustive import exhaustive
 from ..conftest import Load, Rows
 from .reading import lay, read_file
 from .samples import SAMPLES
@@ -95,6 +96,7 @@ def test_goodput_of_aiperf(tmp_path: Path, load: Load, rows: Rows) -> None:
     assert rows("SELECT good FROM goodput(ttft := 101, tpot := 20, e2e := 901)") == [(2,)]
 
 
+@exhaustive
 def test_a_sweep_without_its_trials_is_its_means(tmp_path: Path, load: Load, rows: Rows) -> None:
     """A case each combination, named by the folder of the benchmark; with a trial beside it the sweep is left out."""
     ((name, content),) = SAMPLES["aiperf-sweep"].items()
@@ -138,6 +140,7 @@ def of_trials(mean: float) -> bytes:
     }).encode()  # fmt: skip
 
 
+@exhaustive
 def test_trials_of_which_only_the_aggregate_was_kept_are_their_means(tmp_path: Path, load: Load, rows: Rows) -> None:
     """A case named by the folder of the benchmark, with the load by which a sweep names its folders; failed trials are told."""
     name, values = "profile_export_aiperf_aggregate.json", (("request_throughput", None), ("ttft", "p99"))

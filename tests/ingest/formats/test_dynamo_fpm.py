@@ -17,7 +17,7 @@ from bench.warehouse.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ...exhaustive import at_most, first_of
+from ...exhaustive import at_most, exhaustive, first_of
 from ..conftest import Load, Rows
 from ..passes import fpm, received, segment, traced
 from .reading import cursor
@@ -187,6 +187,7 @@ def test_blocks_cut_between_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert ([step["line"] for step in steps], tally.lines) == ([*range(1, 41)], 40)
 
 
+@exhaustive
 def test_segments_of_several_producers_are_one_run(tmp_path: Path, load: Load, rows: Rows) -> None:
     """Their passes, heartbeats and lost passes are told by worker and rank, across segments."""
     folder = tmp_path / "trace"

@@ -9,6 +9,7 @@ import pytest
 from bench.ingest.run import IngestReport
 from bench.warehouse.events import CaseRecord, Metric
 
+from ...exhaustive import exhaustive
 from .reading import Read, lay, read
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
@@ -187,6 +188,7 @@ def test_a_folder_is_said_once(tmp_path: Path, load: Callable[..., IngestReport]
     ]
 
 
+@exhaustive
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [

@@ -9,7 +9,7 @@ from bench.ingest.readers.folders import date_in
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 from ..conftest import Load, Rows
 from .reading import lay
 from .samples import ASV, JMH, SAMPLES, TESTINFRA
@@ -93,6 +93,7 @@ def test_saved_runs_are_runs_of_their_machine(load: Load, rows: Rows, tmp_path: 
     ]  # fmt: skip
 
 
+@exhaustive
 def test_the_folder_of_a_project_has_its_saved_runs(load: Load, rows: Rows, tmp_path: Path) -> None:
     """They are found though the storage folder is hidden, and the config is named by the project and the machine."""
     lay(
@@ -103,6 +104,7 @@ def test_the_folder_of_a_project_has_its_saved_runs(load: Load, rows: Rows, tmp_
     assert rows("SELECT config, git_commit FROM runs") == [("mine/linux", "a")]
 
 
+@exhaustive
 def test_folders_of_nights_are_runs_of_one_config(load: Load, rows: Rows, tmp_path: Path) -> None:
     """A folder that is named by its date is no machine: its files are further runs of the folder above."""
     lay(tmp_path, {f"nightly/2024-05-0{day}/shard1.json": saved(f"c{day}", f"2024-05-0{day}") for day in (6, 7)})
@@ -114,6 +116,7 @@ def test_folders_of_nights_are_runs_of_one_config(load: Load, rows: Rows, tmp_pa
 GO = "goos: linux\ngoarch: amd64\npkg: x/y\nBenchmarkFoo-8\t1000\t{} ns/op\nPASS\n"
 
 
+@exhaustive
 def test_files_named_by_their_day_are_runs_that_began_then(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Of a tool that writes no date; shards of a day are one run, and a note says where the time comes from."""
     names = ("2026-11-01", "2026-11-02-shard1", "2026-11-02-shard2", "nightly_20261103_0215")
@@ -128,6 +131,7 @@ def test_files_named_by_their_day_are_runs_that_began_then(load: Load, rows: Row
     assert [line.known for line in load(tmp_path / "n").lines] == [line.loaded for line in report.lines]
 
 
+@exhaustive
 def test_the_day_of_a_folder_counts_where_no_file_says_one(load: Load, rows: Rows, tmp_path: Path) -> None:
     """And what a file says of itself before both."""
     lay(tmp_path, {"2026-11-01/go.txt": GO.format(100), "2026-11-02/x_2026-11-05.json": saved("c", "2024-05-06")})
@@ -197,6 +201,7 @@ def test_files_that_say_no_run_are_of_one_round(load: Load, rows: Rows, tmp_path
     assert rows("SELECT DISTINCT began_at > TIMESTAMP '2024-01-01' FROM run_summaries") == [(True,)]
 
 
+@exhaustive
 def test_files_of_one_run_must_not_contradict_each_other(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Two JVMs in one folder are said; both are kept as environments."""
     lay(tmp_path, {"j/a.json": json.dumps([JMH]), "j/b.json": json.dumps([JMH | {"jdkVersion": "8"}])})
@@ -256,6 +261,7 @@ def _raise(path: Path) -> Path:
     raise RuntimeError(f"Symlink loop from {path}")
 
 
+@exhaustive
 @pytest.mark.parametrize("resolved", first_of(1, [_raise, lambda path: path]), ids=["until 3.12", "from 3.13 on"])
 def test_links_that_lead_round_in_a_circle_are_said(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolved: Callable[[Path], Path]

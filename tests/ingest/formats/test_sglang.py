@@ -10,6 +10,7 @@ from bench.ingest.registry import find_format
 from bench.ingest.run import IngestReport
 from bench.warehouse.events import CaseRecord, Metric, Reject
 
+from ...exhaustive import exhaustive
 from .reading import lay, read, recognised
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
@@ -129,6 +130,7 @@ def test_a_sweep_of_vllm_is_none_of_sglang(tmp_path: Path) -> None:
     assert recognised(tmp_path / "x.json") == ["vllm"]
 
 
+@exhaustive
 def test_a_file_that_grew_is_read_on(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """New lines join the run; a line that is being written waits."""
     path = tmp_path / "a" / "x.jsonl"

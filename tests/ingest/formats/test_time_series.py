@@ -8,6 +8,7 @@ from bench.warehouse.events import Metric
 from bench.warehouse.store import Store
 from bench.warehouse.upkeep.verify import verify
 
+from ...exhaustive import exhaustive
 from .reading import Read, read, recognised
 
 TEXT = "time,commit,latency,size\n2024.01.01 3:00:00 +0100,a1,10,1.5\n2024.01.02 3:00:00 +0100,a2,11,1.25\n"
@@ -63,6 +64,7 @@ def test_missing_values_are_null_or_absent() -> None:
     assert got.accounting == (4, 4, 0)
 
 
+@exhaustive
 def test_a_row_that_stands_there_twice_is_read_once(tmp_path: Path) -> None:
     """Of a history that grew; the whole file was not recognised for it, which it was the day before."""
     path, store = tmp_path / "api.csv", Store(tmp_path / "store")

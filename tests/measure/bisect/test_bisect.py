@@ -95,6 +95,7 @@ def test_a_killed_search_goes_on_with_nothing_measured_twice(planted: Planted, t
     assert len(first.places) == 3 and len(first.places) + len(second.places) <= len(alone.places) + 1
 
 
+@exhaustive
 def test_machines_that_share_a_search_do_not_measure_the_same(planted: Planted, tmp_path: Path) -> None:
     """A commit that one has claimed is left to it."""
     store = Store(tmp_path / "s")

@@ -21,7 +21,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 from ...builders import stored
-from ...exhaustive import first_of, sampled
+from ...exhaustive import exhaustive, first_of, sampled
 
 MB = 1 << 20
 BENCH = (sys.executable, "-m", "bench", "measure", "command")
@@ -49,6 +49,7 @@ def gone(pid: int) -> bool:
     return False
 
 
+@exhaustive
 def test_a_large_parent_lends_a_command_nothing() -> None:
     """The kernel reports for ever what a process held before it called exec; ours starts from a small one."""
     ballast = bytearray(b"x") * (300 * MB)
@@ -125,6 +126,7 @@ def test_a_writer_left_behind_holds_nothing_up() -> None:
     assert ran.stderr == b"early\n"
 
 
+@exhaustive
 def test_processes_that_a_command_leaves_behind_are_told(here: Path) -> None:
     """They slow the runs after them."""
     leaving = "sleep 30 & echo $! >> left"
@@ -208,6 +210,7 @@ def test_counted_instructions_stand_below_the_table(monkeypatch: pytest.MonkeyPa
     assert "sleep 0.001: 1,250,000 instructions, 1.25x those of the first (n=3, within 0 %)\n" in done.stderr
 
 
+@exhaustive
 def test_several_take_turns() -> None:
     """Each equally often in each place; the slower is found to be so."""
     result = measure("--repeat", "6", "--format", "json", "sleep 0.01", "sleep 0.2")
@@ -225,6 +228,7 @@ def test_several_take_turns() -> None:
     assert 0 < second["difference_ns"] < 60e9
 
 
+@exhaustive
 def test_failed_runs_are_kept_apart(here: Path) -> None:
     """A run that fails now and then: its time is another metric, its outcome has code and stderr; and the command ends with 1."""
     (here / "flaky.sh").write_text("echo x >> log\n[ $(wc -l < log) != 2 ] || { echo broken >&2; exit 7; }\n")
@@ -410,6 +414,7 @@ def test_it_comes_without_what_is_slow_to_import() -> None:
     assert rows("SELECT count(*) FROM timings WHERE metric = 'latency'") == [(2,)]
 
 
+@exhaustive
 def test_a_sampler_beside_it() -> None:
     """Over time, of the case."""
     assert measure("--repeat", "1", "--sample", "50", "sleep 0.5").return_value == 0

@@ -19,6 +19,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 
 
 def measure(*words: str) -> Result:
@@ -38,6 +39,7 @@ def runs_of_results() -> list[tuple[Any, ...]]:
     return stored(f"{query} WHERE metric = 'latency' GROUP BY config ORDER BY config")
 
 
+@exhaustive
 def test_each_run_of_a_side_is_a_run_of_its_config_though_it_wrote_the_same() -> None:
     """The sides are compared over these runs at the end; the last file stays where the tool wrote it."""
     done = measure("--repeat", "3", "--name", "A", "--name", "B", tool(10), tool(20))

@@ -21,6 +21,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 from ..system.fake_gpu import FakeCuda, Library, not_supported
 
 CPU = "sys/devices/system/cpu"
@@ -121,6 +122,7 @@ def test_the_clocks_of_a_gpu_are_locked_by_a_command_that_also_gives_them_back(
     assert checks.gpu_clocks(Machine(), lambda: None).status == OK
 
 
+@exhaustive
 def test_the_noise_floor_of_a_gpu_is_that_of_a_kernel_of_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

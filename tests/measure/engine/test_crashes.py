@@ -196,6 +196,7 @@ def test_one_that_fails_among_the_samples_stops_no_other(tmp_path: Path, workloa
     assert twice is None, "a block is one block"
 
 
+@exhaustive
 def test_a_worker_that_takes_too_long_is_ended(tmp_path: Path, workload: Any, hung: Path) -> None:
     """Status timeout for the backend at work; the baseline gets its own worker."""
     assert measure(tmp_path, workload(candidate="hang@1", pid_file=str(hung))) == 1
@@ -240,6 +241,7 @@ def test_what_its_model_says_not_to_run_is_a_skip_without_a_worker(tmp_path: Pat
         assert (ended["status"], ended["reason"], ended["phase"]) == ("skipped", "takes an hour to compile", None)
 
 
+@exhaustive
 def test_a_wrong_output_is_fail_accuracy(tmp_path: Path, workload: Any) -> None:
     """The case fails, though its time is recorded."""
     assert measure(tmp_path, workload(candidate="wrong")) == 1

@@ -28,7 +28,7 @@ from bench.warehouse.errors import BenchError, UnknownName
 from click.testing import CliRunner, Result
 
 from ...builders import stored
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 
 WORK = """
 import asyncio, os, signal, sys, time
@@ -240,6 +240,7 @@ def test_a_module_that_lacks_another_says_which(monkeypatch: pytest.MonkeyPatch)
         resolved("bench_test_needy:f")
 
 
+@exhaustive
 @pytest.mark.parametrize("chosen", first_of(1, [[], ["--processes", "4"]]))
 def test_what_fails_alike_in_every_process_fails_once(chosen: list[str]) -> None:
     """The first process says why."""

@@ -23,6 +23,7 @@ from bench.measure.system.disturbance import DisturbanceCounters, OwnClock
 from click.testing import CliRunner
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 
 WORK = """
 import json, threading, time
@@ -165,6 +166,7 @@ def test_a_library_that_bench_calls_is_no_line_of_the_function() -> None:
     assert library is not None and Path(library.f_code.co_filename).name == "encoder.py"
 
 
+@exhaustive
 def test_dear_samples_are_rare() -> None:
     """Those of a deep stack, for instance, take no more than their share of the time."""
     costs = []
@@ -209,6 +211,7 @@ def test_what_sampling_adds_is_told_in_processor_time(work: Any) -> None:
     assert found[1] is None
 
 
+@exhaustive
 def test_an_expression_belongs_to_the_function_of_its_line(work: Any) -> None:
     """A lambda in it and what that comprehends are no rows of their own."""
     with asyncio.Runner() as runner:

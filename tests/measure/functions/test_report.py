@@ -12,6 +12,8 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.load import load
 from bench.warehouse.store import Store
 
+from ...exhaustive import exhaustive
+
 
 def recorded(
     folder: Path, *functions: tuple[str, str, list[int]]
@@ -41,6 +43,7 @@ def measured(folder: Path, processes: list[int]) -> FunctionResult:
     return found
 
 
+@exhaustive
 def test_processes_of_two_kinds_widen_the_interval(tmp_path: Path) -> None:
     """The median is that of the kind which is in the majority; the interval covers a second run, which differs by 12 %."""
     one, other = (measured(tmp_path / str(slow), [10_000] * (10 - slow) + [11_200] * slow).time for slow in (4, 6))
@@ -66,6 +69,7 @@ def test_the_ratio_to_the_first_function_can_be_selected(tmp_path: Path) -> None
     assert rows[1][4] == expected.n == 30
 
 
+@exhaustive
 @pytest.mark.parametrize("failed", ["first", "second"])
 def test_where_a_function_failed_nothing_is_compared_with_it(tmp_path: Path, failed: str) -> None:
     """The next one does not take its place: a ratio would be to another function than that which the command names."""
@@ -76,6 +80,7 @@ def test_where_a_function_failed_nothing_is_compared_with_it(tmp_path: Path, fai
     assert [one.against is None for one in found] == [row[1] is None for row in rows]
 
 
+@exhaustive
 def test_a_function_that_failed_before_its_first_sample_stays_the_reference(tmp_path: Path) -> None:
     """Others have no ratio, rather than one to each other."""
     _, rows = recorded(tmp_path, ("first", "fail_to_run", []), ("b", "ok", [1000]), ("c", "ok", [500]))

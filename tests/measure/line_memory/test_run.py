@@ -20,6 +20,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 
 MB = 1 << 20
 
@@ -81,6 +82,7 @@ def test_lines_of_a_script_have_exact_sizes(here: Path) -> None:
     assert stored("SELECT max(size_bytes) FROM memory_samples WHERE statistic = 'peak'") == [(peak[0],)]
 
 
+@exhaustive
 def test_files_named_as_modules_of_python_trouble_only_the_program(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bench imports late, when the folder of the program is looked in first, only modules that it has loaded."""
     monkeypatch.delenv("PYTHONPATH")  # which asks Python itself to take them
@@ -166,6 +168,7 @@ def test_modules_can_be_chosen_and_excluded(here: Path) -> None:
     assert ("chosen", "program.py") not in files
 
 
+@exhaustive
 def test_a_forked_child_is_not_counted(here: Path) -> None:
     """Its lines are another process's, and it leaves no outcome."""
     (here / "program.py").write_text(
@@ -203,6 +206,7 @@ def test_who_leaves_by_exit_code_zero_has_not_failed(here: Path) -> None:
     assert stored("SELECT status, exit_code FROM case_outcomes") == [("ok", 0)]
 
 
+@exhaustive
 def test_a_program_ends_as_any_other(here: Path) -> None:
     """Its threads are waited for and followed, and what it registered for the end is run."""
     (here / "program.py").write_text(

@@ -18,6 +18,7 @@ from bench.warehouse import environment
 from click.testing import CliRunner, Result
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 
 Bench = Callable[..., Result]
 
@@ -76,6 +77,7 @@ def test_failures_end_the_table_and_the_exit_code_is_one(bench: Bench) -> None:
     assert failures[2:] == ["fake inference 8 candidate=segfault@1 candidate  crashed  cold   worker ended by SIGSEGV"]
 
 
+@exhaustive
 def test_programs_get_one_table_with_everything_in_it(bench: Bench) -> None:
     """A row for each case, exact; failures are rows among them."""
     done = bench("--only", "fake", "--format", "csv", candidate="raise@1")

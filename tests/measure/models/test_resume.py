@@ -14,7 +14,7 @@ from bench.warehouse import environment, recorder
 from bench.warehouse.events import Environment
 from bench.warehouse.store import Store
 
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 
 COMMIT = "c0ffee" * 6
 SETTINGS = Settings(repeat=4, budget_s=0.3)
@@ -65,6 +65,7 @@ def test_what_is_known_is_left_out(measured: Any, workload: Any) -> None:
     assert left(store, workload("eager", "a", "b")) == []
 
 
+@exhaustive
 def test_the_batch_size_that_was_found_is_not_looked_for_again(tmp_path: Path, workload: Any) -> None:
     """Measured cases are known, others stay at that size, bounded; of several sizes the last found counts."""
     store = Store(tmp_path)
@@ -100,6 +101,7 @@ def test_a_size_that_failed_otherwise_is_found_again_with_that_failure(
     assert bool(known.left(known.plan)) == (retry is not None)
 
 
+@exhaustive
 def test_without_its_baseline_a_workload_is_measured_whole(measured: Any, workload: Any) -> None:
     """Its speedups need both sides in one process."""
     store = measured(workload("eager", "a", "b"), eager="timeout", a="ok", b="ok")
@@ -199,6 +201,7 @@ def test_a_new_store_knows_nothing(tmp_path: Path, workload: Any) -> None:
     assert not (tmp_path / "new").exists()
 
 
+@exhaustive
 def test_the_new_run_says_what_it_resumes(measured: Any, workload: Any) -> None:
     """By id; the newest run that knows a case counts."""
     work = workload()

@@ -11,6 +11,7 @@ from bench.warehouse.errors import BenchError
 from click.testing import CliRunner, Result
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 
 TOOL = """
 import json, sys, work
@@ -86,6 +87,7 @@ def test_a_function_is_measured_in_each_revision() -> None:
     assert '"name": "work:cost"' in done.stdout
 
 
+@exhaustive
 def test_commands_of_revisions_are_compared_each_with_itself() -> None:
     """Their results are told apart by name and revision."""
     write = 'echo \'[{{"name": "load", "unit": "ms", "value": {}}}]\' > out.json'.replace("\\", "")

@@ -18,7 +18,7 @@ from bench.warehouse.load import load
 from bench.warehouse.store import Store
 
 from ...builders import stored
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 from .engine_double import AsyncScheduler, StatLoggerBase, config, forget, install, scheduler_output
 
 
@@ -91,6 +91,7 @@ def test_steps_that_overlap_are_told_apart_by_their_output(store: Store, monkeyp
     ]
 
 
+@exhaustive
 def test_a_step_of_nothing_is_none(store: Store) -> None:
     """An engine that waits schedules nothing, many times a second."""
     serve([scheduler_output({}), scheduler_output({"a": 1}), scheduler_output({})])
@@ -278,6 +279,7 @@ def test_samples_of_a_request_share_a_number(store: Store) -> None:
     ]  # fmt: skip
 
 
+@exhaustive
 @pytest.mark.parametrize(("reason", "outcome"), first_of(1, [("abort", "cancelled"), ("error", "errored")]))
 def test_a_request_that_did_not_complete_has_an_outcome_and_no_times(store: Store, reason: str, outcome: str) -> None:
     """It counts against the limits of a service, and its times are no latencies."""
@@ -309,6 +311,7 @@ DETAILS = SimpleNamespace(
 )  # fmt: skip
 
 
+@exhaustive
 def test_totals_of_steps_are_recorded_where_nobody_else_does(store: Store) -> None:
     """With vLLM's own scheduler, and not with ours, which has more of the same steps."""
     for chosen in (None, "bench.serving.RecordingScheduler"):

@@ -9,6 +9,7 @@ from bench.measure.system.devices import Device, device
 from bench.measure.system.disturbance import FRESH_NS, NAMES, DisturbanceCounters
 from bench.measure.system.host_memory import HostMemory, error_bound_bytes
 
+from ...exhaustive import exhaustive
 from ..conftest import spike
 
 MB = 1 << 20
@@ -58,6 +59,7 @@ def test_one_watch_does_not_see_the_spike_of_another(exact: HostMemory) -> None:
     assert {peak.source: peak.size_bytes for peak in peaks}["rss_growth"] < 16 * MB
 
 
+@exhaustive
 def test_without_the_kernels_help_peaks_are_sampled_and_say_so(tmp_path: Path) -> None:
     """Other sources and no bound, so that nobody takes them for exact."""
     host = HostMemory(proc=tmp_path / "no-such-proc")

@@ -30,6 +30,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 from ...warehouse.strategies import rows_of
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -220,6 +221,7 @@ def test_gpus_that_the_tree_uses_are_recorded() -> None:
     assert Nvml(library).look({7, 8}) == [GpuUse(0, 130, 0.4)]
 
 
+@exhaustive
 def test_gpu_readings_become_rows(tmp_path: Path) -> None:
     """By device."""
     gpus = SimpleNamespace(look=lambda pids: [GpuUse(1, 130, 0.4)])
@@ -302,6 +304,7 @@ def test_attach_ends_well_on_ctrl_c(tmp_path: Path, child: "subprocess.Popen[byt
     assert child.poll() is None
 
 
+@exhaustive
 def test_attach_ends_with_the_process(tmp_path: Path, child: "subprocess.Popen[bytes]") -> None:
     """At once, though nobody has waited for it yet."""
     process = attach(tmp_path, child.pid)

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from ...builders import stored
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 
 SCRIPT = """
 import bench, torch
@@ -156,6 +156,7 @@ def test_a_script_that_is_killed_keeps_every_step_that_ended(tmp_path: Path) -> 
     assert counts(tmp_path / "store")["latency"] == 6
 
 
+@exhaustive
 def test_ranks_share_a_run(tmp_path: Path) -> None:
     """The rank is a parameter of the case."""
     for rank in ("1", "0"):
@@ -319,6 +320,7 @@ def test_a_step_whose_failure_the_script_handles_is_a_row_and_no_sample(store: P
     assert stored("SELECT failed_steps FROM training_steps", store) == [(1,)]
 
 
+@exhaustive
 @pytest.mark.parametrize("stepped", first_of(1, [True, False]))
 def test_a_loop_left_by_break_keeps_a_step_whose_optimizer_ran(stepped: bool, store: Path, model: nn.Module) -> None:
     """A break at the end of a turn leaves a whole step, at its beginning none; a failure after the loop is not the step's."""
@@ -373,6 +375,7 @@ def test_what_makes_no_sense_is_refused(call: Callable[[], Any], said: str, stor
         call()
 
 
+@exhaustive
 def test_the_loader_is_still_a_loader(store: Path) -> None:
     """It has a length, its attributes, and may be copied; its errors come through, as do those of a count of tokens."""
     loader = bench.steps(SimpleNamespaceLoader(), tokens=len)
@@ -398,6 +401,7 @@ class SimpleNamespaceLoader:
         raise KeyError("file")
 
 
+@exhaustive
 def test_steps_belong_to_the_run_that_is_open(store: Path) -> None:
     """The next run has rows of its own, numbered anew; threads of one process record side by side."""
     for config in ("a", "b"):

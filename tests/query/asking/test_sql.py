@@ -11,7 +11,7 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import BenchError
 from bench.warehouse.store import Store
 
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 from ..conftest import Bench
 
 
@@ -28,6 +28,7 @@ def test_a_query_comes_as_argument_file_or_stdin(bench: Bench, tmp_path: Path) -
     assert bench("sql", "-", "--format", "csv", stdin=query).output == expected
 
 
+@exhaustive
 def test_of_several_statements_the_last_one_answers(bench: Bench) -> None:
     """A script may prepare temporary tables; SET alone writes nothing."""
     script = "CREATE TEMP TABLE t AS SELECT 7 AS x; SELECT 1 AS y; SELECT x FROM t"

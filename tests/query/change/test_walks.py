@@ -8,6 +8,8 @@ from bench.query.change.changepoints import change_points
 from bench.query.change.rhythms import period_of, without_rhythm
 from numpy.typing import NDArray
 
+from ...exhaustive import exhaustive
+
 Floats = NDArray[np.float64]
 PLACE = np.arange(100)
 
@@ -79,6 +81,7 @@ def test_a_drift_that_goes_on_a_little_faster_is_one() -> None:
     assert told(values) == [("drift", 0, 99)]
 
 
+@exhaustive
 def test_what_leaps_again_and_again_and_wears_off_has_no_steps() -> None:
     """As an account into which a salary is paid every 28 to 32 days, or a cache that is emptied about once a month."""
     rng = np.random.default_rng(6)

@@ -15,6 +15,7 @@ from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
 from ...builders import Builder, case, metric, options, outcome, run, timing
+from ...exhaustive import exhaustive
 from ..conftest import Bench
 
 FUNCTION = json.loads(options("measure function", ("what", "", "work:f")))
@@ -48,6 +49,7 @@ def test_runs_of_other_tools_are_loaded_again(bench: Bench, store: Store) -> Non
     )
 
 
+@exhaustive
 def test_runs_that_are_there_already_are_judged_first(bench: Bench, store: Store) -> None:
     """Nobody measures again what a store holds."""
     for us in (100, 108):
@@ -130,6 +132,7 @@ def test_a_config_is_no_folder_of_its_name(bench: Bench, store: Store, tmp_path:
     assert "then: bench compare A C --all-runs" in bench("compare", "A", "C").stderr
 
 
+@exhaustive
 def test_what_is_decided_needs_no_more(bench: Bench, store: Store) -> None:
     """Nothing is said where every verdict stands."""
     for config, us in (("A", 100), ("C", 150)):
@@ -155,6 +158,7 @@ def test_sizes_that_are_the_same_settle_no_time() -> None:
     assert exit_code(sizes) == Exit.OK
 
 
+@exhaustive
 def test_two_cases_of_other_names_come_with_the_command_that_compares_them(bench: Bench, store: Store) -> None:
     """Nothing matches, and what is meant is plain; the command answers."""
     record(store, "A", 100)

@@ -17,7 +17,7 @@ from bench.warehouse.journals.live import live_store
 from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_what_a_run_left_in_the_log_already_counts(store: Store) -> None:
             assert warehouse.rows("SELECT duration_ns FROM timings ORDER BY 1") == [(1,), (2,)]
 
 
+@exhaustive
 @pytest.mark.parametrize("when", first_of(1, ["before they are listed", "after they are listed"]))
 def test_what_is_sealed_while_it_is_looked_at_is_there(
     when: str, store: Store, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ...builders import Builder, case, memory, metric, outcome, run, timing
+from ...exhaustive import exhaustive
 
 BEGAN = dt.datetime(2026, 1, 1)
 HYPERFINE = {
@@ -225,6 +226,7 @@ def test_the_statistic_is_that_of_the_project(tmp_path: Path, monkeypatch: pytes
     assert Store.find().root == tmp_path / ".bench"
 
 
+@exhaustive
 def test_a_report_without_a_baseline_shows_what_show_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And speaks of no speedup over eager."""
     monkeypatch.chdir(tmp_path)
@@ -237,6 +239,7 @@ def test_a_report_without_a_baseline_shows_what_show_does(tmp_path: Path, monkey
     assert "eager" not in text
 
 
+@exhaustive
 def test_a_file_is_shown_where_there_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read in place: nothing is written. A name that is no file is said to be none."""
     monkeypatch.chdir(tmp_path)

@@ -303,6 +303,7 @@ def profiled(config: str, count: int, **shape: Any) -> list[Any]:
     return [run(config), source(f"{config}_0", count, run=config), *made]
 
 
+@exhaustive
 def test_a_generated_profile_gives_the_generator_s_numbers(warehouse: Builder) -> None:
     """7.2 ms and 21 µs a token, times 1.017, the median of its noise, which slows only; the knee where they meet."""
     warehouse.add(*profiled("A", 3000, token_budget=2048, seed=1))

@@ -12,6 +12,7 @@ from bench.warehouse.errors import BenchError, UnknownName
 from bench.warehouse.recorder import run
 from bench.warehouse.store import Store
 
+from ...exhaustive import exhaustive
 from ...generate_profiles import steps
 from .conftest import Bench, rows
 
@@ -75,6 +76,7 @@ def test_rows_have_the_columns_of_the_view(bench: Bench) -> None:
     assert list(found[0]) == [column for column in sql.views()["step_cost_models"].columns if column not in recorded]
 
 
+@exhaustive
 def test_the_line_is_rows_to_draw(bench: Bench) -> None:
     """Of the configs that have one."""
     found = rows(bench("--line", "--format", "csv").stdout)
@@ -101,6 +103,7 @@ def test_two_sides_are_fitted_as_compare_takes_them(bench: Bench) -> None:
     assert "run-1500: 1500 lines read" in result.stderr
 
 
+@exhaustive
 def test_files_of_steps_are_fitted_in_place(bench: Bench, tmp_path: Path) -> None:
     """By the names of the files, beside a config of the store."""
     for name, floor in (("old", 8.0), ("new", 6.0)):

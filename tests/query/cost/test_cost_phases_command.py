@@ -12,6 +12,7 @@ from bench.warehouse.log import EventLog
 from bench.warehouse.store import Store
 
 from ...builders import chunk, run
+from ...exhaustive import exhaustive
 from .conftest import Bench, rows
 from .phase_steps import columns, phases
 
@@ -60,6 +61,7 @@ def test_nothing_to_tell_has_its_exit_code(bench: Bench) -> None:
     assert "sampled cannot be fitted: a sampled capture left steps out" in str(result.exception)
 
 
+@exhaustive
 def test_the_record_has_the_rows_that_are_printed(bench: Bench, store: Store) -> None:
     """Column by column, from the view."""
     (printed, *_) = rows(bench("--by", "phase", "--configs", "A", "--record", "--format", "csv").stdout)
@@ -76,6 +78,7 @@ def test_the_record_has_the_rows_that_are_printed(bench: Bench, store: Store) ->
         )
 
 
+@exhaustive
 def test_today_against_yesterday_by_region(bench: Bench) -> None:
     """A run by its name; rows are those of the function, the table says where it differs."""
     found = rows(bench("--configs", "A", "--against", "day-1", "--format", "csv").stdout)
@@ -115,6 +118,7 @@ def test_options_that_do_not_go_together(bench: Bench, options: list[str]) -> No
     )
 
 
+@exhaustive
 def test_a_side_is_held_against_another(bench: Bench) -> None:
     """As by their config, if that is their newest run."""
     by_side = bench("day-2", "--against", "day-1", "--format", "csv")

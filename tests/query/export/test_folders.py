@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ... import builders
 from ...builders import Builder, case, memory, metric, outcome, timing
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 from ..conftest import Bench
 
 PERFORMANCE = """dev,name,batch_size,speedup,abs_latency,compilation_latency,compression_ratio
@@ -120,6 +120,7 @@ def test_what_bench_measured_has_the_dashboards_columns() -> None:
     assert any("sequence lengths" in sentence for sentence in left)
 
 
+@exhaustive
 def test_what_bench_measured_comes_back(tmp_path: Path) -> None:
     """The factor 100 of a CPU's memories is taken away again by the reader, so nothing is lost but decimals."""
     query = "SELECT speedup, abs_latency, compilation_latency, eager_peak_mem, dynamo_peak_mem, accuracy FROM dashboard_results"

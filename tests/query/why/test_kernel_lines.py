@@ -13,6 +13,7 @@ from bench.query.why.parts import part_of
 from click.testing import CliRunner
 
 from ...builders import Builder, case, metric, run, source
+from ...exhaustive import exhaustive
 from ...ingest.formats.samples import phase, torch_log
 from .test_traces import trace
 
@@ -79,6 +80,7 @@ def test_a_folder_of_a_trace_and_its_log_names_the_line_of_a_kernel(bench: Calla
     assert (found["case"], found["base"]) == ("torch.compile", 50_000)
 
 
+@exhaustive
 def test_a_stored_trace_is_asked_with_its_log(bench: Callable[..., Any]) -> None:
     """By the name of their config, as one run; another log of that config does not belong to it."""
     log(Path("other"), {}, compile_us=70)
@@ -93,6 +95,7 @@ def test_a_stored_trace_is_asked_with_its_log(bench: Callable[..., Any]) -> None
     assert "compile_latency" in bench("show", "b").stdout
 
 
+@exhaustive
 def test_a_flame_graph_takes_the_traces_alone(bench: Callable[..., Any]) -> None:
     """Their means are of traces, not of logs."""
     done = bench("viz", "flame", "a", "b", "--format", "json")
@@ -101,6 +104,7 @@ def test_a_flame_graph_takes_the_traces_alone(bench: Callable[..., Any]) -> None
     assert "aten::mm" in rows and "torch.compile" not in rows
 
 
+@exhaustive
 def test_folders_of_logs_alone_are_result_sets_of_their_own(bench: Callable[..., Any]) -> None:
     """A log belongs to the folder above only where a trace is."""
     for side in "ab":

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ...builders import Builder, case, metric, outcome, run, timing
+from ...exhaustive import exhaustive
 
 Stacks = Sequence[tuple[Sequence[str], int]]
 FRAMES = st.text(st.characters(exclude_characters=";", exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=8)
@@ -145,6 +146,7 @@ def test_files_of_stacks_are_drawn_and_bad_lines_counted(bench: Callable[..., An
     assert "b.folded: 2 of its lines are no stack with a count" in done.stderr
 
 
+@exhaustive
 def test_a_file_of_one_frame_is_a_flame(bench: Callable[..., Any], tmp_path: Path) -> None:
     """By the ending of its name it is a file of stacks."""
     sides = [folded(tmp_path / f"{name}.folded", [(["main"], count)]) for name, count in (("a", 5), ("b", 4))]
@@ -174,6 +176,7 @@ def test_a_side_without_samples_says_so() -> None:
         paths_of(warehouse)
 
 
+@exhaustive
 def test_a_truncated_trace_says_that_it_falls_short(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Its whole spans are drawn."""
     events = [

@@ -23,7 +23,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner
 
 from ...builders import Builder, case, metric, outcome, run, timing
-from ...exhaustive import first_of, sampled
+from ...exhaustive import exhaustive, first_of, sampled
 
 SIDES = (Side("base", ("base",)), Side("candidate", ("candidate",)))
 REQUESTS = 100
@@ -86,7 +86,7 @@ def differences(found: Decomposition) -> dict[str, float]:
     return {part.name: round(part.difference / 1e6) for part in found.parts}
 
 
-@pytest.mark.parametrize("name", sampled(METRICS, *METRICS[::4]))
+@pytest.mark.parametrize("name", sampled(METRICS, *METRICS[::8]))
 def test_parts_and_unattributed_are_the_difference(warehouse: Builder, name: str) -> None:
     """Whatever time of requests, to a thousandth of a nanosecond."""
     found = asked(warehouse, Server(), Server(queue=60, gap=12, tokens=16), name)
@@ -99,7 +99,7 @@ def test_parts_and_unattributed_are_the_difference(warehouse: Builder, name: str
 @pytest.mark.parametrize(
     ("changed", "part"),
     first_of(
-        3,
+        1,
         [
             (Server(queue=80), "queue"),
             (Server(gap=14), "decode: time per token"),
@@ -119,6 +119,7 @@ def test_the_part_that_changed_comes_first(warehouse: Builder, changed: Server, 
     assert found.parts[0].difference > 0.8 * found.whole.difference
 
 
+@exhaustive
 def test_the_parts_of_each_time(warehouse: Builder) -> None:
     """The time to the first token has those before it, a token those after it."""
     asked(warehouse, Server(), Server(queue=60))
@@ -176,6 +177,7 @@ def test_few_requests_tell_no_interval(warehouse: Builder) -> None:
     assert [part.low for part in found.parts] == [None] * 3
 
 
+@exhaustive
 def test_several_runs_tell_the_interval_by_how_they_differ(warehouse: Builder) -> None:
     """Two runs of one side, of which one queues longer: one degree of freedom, so the interval of the queue is wide."""
     one = asked(warehouse, Server(), Server(queue=60), "ttft")
@@ -211,7 +213,7 @@ def bench(tmp_path: Path) -> Callable[..., Any]:
     return lambda *words: CliRunner().invoke(cli, [*words, "--store", str(store.root)], standalone_mode=False)
 
 
-@pytest.mark.parametrize("options", [(), ("--slo", "ttft=100")])
+@pytest.mark.parametrize("options", [(), pytest.param(("--slo", "ttft=100"), marks=exhaustive)])
 def test_a_comparison_of_servers_ends_with_the_question(bench: Callable[..., Any], options: Sequence[str]) -> None:
     """The command under it is one that answers, where a name stands for several cases, too."""
     compared = bench("compare", "a", "b", *options)

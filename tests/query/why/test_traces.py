@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ...builders import Builder, Tables, case, run, timing
+from ...exhaustive import exhaustive
 
 Span = tuple[str, str, float, float]  # category, name, start and duration in µs
 STEP: list[Span] = [
@@ -102,6 +103,7 @@ def test_a_comparison_of_traces_has_a_row_an_operator(bench: Callable[..., Any],
     assert "verdict" in bench("compare", *sides, "--metrics", "latency", "--all").stdout.splitlines()[0]
 
 
+@exhaustive
 def test_traces_read_in_place_give_the_rows_of_stored_ones(bench: Callable[..., Any], tmp_path: Path) -> None:
     """In place a span has no `fields`; of two GPUs each has its own gaps."""
     twice = [*STEP, ("kernel", "gemm", 52.0, 30.0)]
@@ -121,6 +123,7 @@ def test_traces_read_in_place_give_the_rows_of_stored_ones(bench: Callable[..., 
     ]  # fmt: skip
 
 
+@exhaustive
 def test_equal_traces_differ_in_nothing(bench: Callable[..., Any], tmp_path: Path) -> None:
     """However late the recording began."""
     later = [(kind, name, start + 77, took) for kind, name, start, took in STEP]
@@ -131,6 +134,7 @@ def test_equal_traces_differ_in_nothing(bench: Callable[..., Any], tmp_path: Pat
     assert "nothing differs" in done.stderr
 
 
+@exhaustive
 def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any], tmp_path: Path) -> None:
     """In a sentence each, with what can still be attributed."""
     sides = trace(tmp_path / "a.json", STEP), trace(tmp_path / "b.json", STEP, gpu="A100 \x1b[2J")
@@ -158,6 +162,7 @@ def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any],
     assert "the traces are of different machines: one; two" in done.stderr and "\x1b" not in done.output
 
 
+@exhaustive
 def test_a_side_without_anything_in_common_has_nothing_to_show(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Nothing is compared with the span that PyTorch puts around all, or with the other processor."""
     full, around = (
@@ -171,6 +176,7 @@ def test_a_side_without_anything_in_common_has_nothing_to_show(bench: Callable[.
         assert str(bench(command, host, device).exception) == said
 
 
+@exhaustive
 def test_spans_of_other_kinds_are_said(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Of Python, for one, where the other side has operators."""
     sides = trace(tmp_path / "a.json", STEP[:4]), trace(tmp_path / "b.json", [("python_function", "main", 0, 9)])
@@ -178,6 +184,7 @@ def test_spans_of_other_kinds_are_said(bench: Callable[..., Any], tmp_path: Path
     assert "b.json has no operators of torch: its spans are of other kinds" in bench("compare", *sides).stderr
 
 
+@exhaustive
 def test_a_file_is_not_compared_with_itself(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Its runs have no name that a user would know; an empty one is no file to load."""
     one = trace(tmp_path / "a.json", STEP)

@@ -24,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ...builders import Builder, case, chunk, metric, outcome, run, steps, timing
+from ...exhaustive import exhaustive
 
 FINITE = st.floats(-1e12, 1e12)
 SIDES = (Side("base", ("base",)), Side("candidate", ("candidate",)))
@@ -156,6 +157,7 @@ def test_equal_sides_differ_in_nothing(warehouse: Builder) -> None:
     assert found.notes[0] == NOTHING_DIFFERS
 
 
+@exhaustive
 def test_parts_of_equal_sides_differ_in_1_of_100_pairs() -> None:
     """However many they are: thirty parts, whose shares five processes a side tell, 1,000 times.
 
@@ -546,6 +548,7 @@ def test_the_interval_is_that_of_the_ratio(better: str, ends: tuple[float, float
     assert [whole.low, whole.high] == pytest.approx([*ends])
 
 
+@exhaustive
 def test_what_has_no_parts_says_how_to_record_them() -> None:
     """And names that are none have the nearest."""
     warehouse = Builder().add(*profiled("base", 1000, BASE), *profiled("candidate", 2000, {}))
@@ -604,6 +607,7 @@ def test_the_command_prints_a_row_a_part(bench: Callable[..., Any]) -> None:
     assert document["parts"][0]["file"] == "work.py" and document["unit"] == "ns"
 
 
+@exhaustive
 def test_comparisons_name_the_next_question(bench: Callable[..., Any]) -> None:
     """A changed case with parts has one."""
     assert "\nwhy: bench why base candidate work:score\n" in bench("compare", "base", "candidate").stderr

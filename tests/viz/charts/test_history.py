@@ -9,6 +9,7 @@ from bench.viz.output.figure import Figure
 from bench.warehouse.errors import UnknownName
 
 from ...builders import Builder, case, metric, outcome, run, timing
+from ...exhaustive import exhaustive
 
 DAY_US = 86_400_000_000
 
@@ -176,6 +177,7 @@ def test_what_only_the_newest_runs_show_is_told() -> None:
     assert "no change" not in subtitle and "excursion" not in subtitle
 
 
+@exhaustive
 def test_a_drift_is_a_line_and_a_step_on_its_way_divides_it() -> None:
     """The line begins and ends at the heights that were found, and only a step has a rule."""
     chance = random.Random(1)

@@ -7,6 +7,7 @@ from bench.viz.charts.movers import draw
 from bench.warehouse.errors import UnknownName
 
 from ...builders import Builder, case, metric, outcome, run, timing
+from ...exhaustive import exhaustive
 from ..steps import fields
 
 
@@ -49,6 +50,7 @@ def test_what_did_not_move_is_counted_and_not_drawn() -> None:
     assert "nothing moved beyond doubt" in " ".join(still.spec(False)["title"]["subtitle"])
 
 
+@exhaustive
 def test_all_runs_of_both_sides_are_drawn_if_asked() -> None:
     """As `bench compare --all-runs` compares them; else the newest that has no repeat is one run."""
     builder = Builder()
@@ -125,6 +127,7 @@ def test_unknown_metrics_are_named() -> None:
         draw(sides(a=1.0), "A", "B", metric="latenci")
 
 
+@exhaustive
 def test_without_latency_what_most_cases_have_is_compared() -> None:
     """An import that has no samples of time is drawn without an option, too."""
     builder = Builder()

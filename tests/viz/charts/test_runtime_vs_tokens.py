@@ -12,7 +12,7 @@ from bench.viz.output.figure import Figure
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, chunk, run, source
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 from ..steps import add_few, few, many
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -48,6 +48,7 @@ def test_every_line_is_accounted_for() -> None:
     }  # fmt: skip
 
 
+@exhaustive
 def test_many_steps_are_reduced_and_the_subtitle_says_so() -> None:
     """The subtitle counts what is drawn and what it stands for; the counts add up to all."""
     figure = draw(many(30_000), max_model_run_ms=1e9)
@@ -150,6 +151,7 @@ def test_outliers_leave_the_bulk_its_room() -> None:
         assert "150" in figure.text(90, 20, False) or max(rows(figure, "model_run_ms")) < (30,)
 
 
+@exhaustive
 def test_the_text_has_the_break_too() -> None:
     """The part below it has four fifths of the lines: half of the height is two thirds of the way to the break."""
     figure = draw(slow_and_fast(1), configs=["A"])
@@ -361,6 +363,7 @@ def test_a_curve_says_for_how_many_requests_it_is_drawn(warehouse: Builder) -> N
     assert "requests" not in " ".join(draw(few("A", [*costly()]), fit=True).spec(True)["title"]["subtitle"])
 
 
+@exhaustive
 def test_each_step_has_its_fitted_time() -> None:
     """As a column of the table, from the query in the file."""
     builder = few("A", [*costly()])

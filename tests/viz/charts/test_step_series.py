@@ -10,7 +10,7 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.errors import NothingToShow, UnknownName
 
 from ...builders import Builder, chunk, run, source
-from ...exhaustive import sampled
+from ...exhaustive import exhaustive, sampled
 
 CHARTS = ("runtime-vs-tokens", "throughput", "latency-vs-batch", "step-breakdown", "timeline")
 every_chart = pytest.mark.parametrize("chart", sampled(CHARTS, "runtime-vs-tokens"))
@@ -67,6 +67,7 @@ def test_all_runs_are_drawn_together_only_if_asked(chart: str) -> None:
         assert not figure.notes
 
 
+@exhaustive
 @every_chart
 def test_each_run_is_drawn_by_itself_and_called_by_its_folder(chart: str) -> None:
     """`--split-by run`: in order of time; recorded runs are called by their day."""

@@ -14,6 +14,7 @@ from bench.warehouse.events import Event
 from click.testing import CliRunner
 
 from ...builders import Builder, case, metric, outcome, run, source, steps
+from ...exhaustive import exhaustive
 from ..browser import PROGRAM, Page
 from ..stores import HOSTILE
 from .sites import data, on_disk, publish
@@ -65,6 +66,7 @@ def test_runs_and_pairs_with_steps_have_their_charts(folder: Path) -> None:
     assert all((folder / file).read_bytes().startswith(b"<svg") for pictures in found.values() for file, *_ in pictures)
 
 
+@exhaustive
 def test_the_command_beside_a_chart_draws_it(folder: Path, made: list[Event], tmp_path: Path) -> None:
     """Its title is the one that the page shows."""
     store = on_disk(made, tmp_path / ".bench")
@@ -95,6 +97,7 @@ def test_publishing_again_draws_nothing(folder: Path, warehouse: Builder, monkey
     assert {path.name for path in (folder / "data").glob("*.svg")} == before
 
 
+@exhaustive
 def test_without_the_package_that_draws_a_site_has_no_charts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,6 +137,7 @@ def test_a_page_shows_its_charts(browser: Page, folder: Path) -> None:
     assert (browser.errors, browser.dialogs) == ([], [])
 
 
+@exhaustive
 @pytest.mark.browser
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH; install chromium to check pages")
 def test_the_letters_of_a_chart_can_be_read_on_a_phone(browser: Page, folder: Path) -> None:

@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ...builders import Builder, case, metric, outcome, run, timing
-from ...exhaustive import first_of, sampled
+from ...exhaustive import exhaustive, first_of, sampled
 from ..stores import HOSTILE
 from .sites import DAY_US, contents, data, nights, publish
 
@@ -48,6 +48,7 @@ def test_publishing_again_writes_nothing_new(tmp_path: Path) -> None:
     assert again.written_bytes == 0
 
 
+@exhaustive
 def test_one_more_night_changes_only_its_own_tiles(tmp_path: Path) -> None:
     """Blocks of older runs keep their files; what nobody names any more is gone."""
     publish(Builder().add(*nights(200)), tmp_path)
@@ -404,6 +405,7 @@ def test_no_more_is_new_than_there_is(tmp_path: Path) -> None:
     assert str(done).startswith(f"{len(there)} files, ")
 
 
+@exhaustive
 @pytest.mark.parametrize(("count", "slower_from", "mark"), first_of(1, [(14, 10, "❌"), (14, 99, "✅"), (3, 10, "❔")]))
 def test_a_pull_request_is_ticked_off_only_where_something_was_judged(
     tmp_path: Path, count: int, slower_from: int, mark: str
@@ -414,6 +416,7 @@ def test_a_pull_request_is_ticked_off_only_where_something_was_judged(
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[2].startswith(mark)
 
 
+@exhaustive
 def test_a_night_that_lost_cases_is_no_quiet_one(tmp_path: Path) -> None:
     """A case that fails and one that is missing have no number that could be flagged: page, badge and summary tell them."""
     quiet = nights(14, slower_from=99)

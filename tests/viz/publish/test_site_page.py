@@ -19,6 +19,7 @@ from bench.warehouse.console.numbers import amount, change_of, factor_of, signed
 from bench.warehouse.events import Instant, Reject
 
 from ...builders import Builder, case, metric, outcome, run, source, timing
+from ...exhaustive import exhaustive
 from ..browser import PROGRAM, Page
 from ..stores import HOSTILE
 from .sites import DAY_US, nights, publish
@@ -270,6 +271,7 @@ def test_keys_alone_reach_a_page_and_leave_it(browser: Page, folder: Path) -> No
     assert browser.ask(focus) == "filter runs"
 
 
+@exhaustive
 def test_the_address_of_a_folded_change_opens_it(browser: Page, tmp_path: Path) -> None:
     """Those that are over since stand in a closed table; a link to one opens that."""
     publish(Builder().add(*nights(30, ("bert",), slower_from=20)), tmp_path)
@@ -343,6 +345,7 @@ def test_every_control_has_a_name(browser: Page, folder: Path) -> None:
         assert labelled(browser) == []
 
 
+@exhaustive
 def test_a_comparison_with_many_columns_fits_a_window(browser: Page, tmp_path: Path) -> None:
     """Suite, long model, batch, values, change and reason stand beside each other in 1,300 and 1,000 pixels, none cut off."""
     made = Builder()

@@ -9,6 +9,7 @@ from bench.viz.publish import pairs
 from bench.warehouse.events import Environment, Instant
 
 from ...builders import Builder, case, metric, outcome, run
+from ...exhaustive import exhaustive
 from ..browser import PROGRAM, Page
 from .sites import DAY_US, publish
 from .test_site_page import go, table
@@ -153,6 +154,7 @@ def test_a_comparison_explains_the_words_that_it_uses(page: Page) -> None:
     assert "added, removed" not in shown
 
 
+@exhaustive
 def test_a_long_name_leaves_room_on_the_front_page(folder: Path, tmp_path: Path) -> None:
     """It is cut in the middle, in the title and in the link; its command has it whole."""
     warehouse = Builder()

@@ -10,6 +10,7 @@ import bench
 import pytest
 
 from ...builders import stored
+from ...exhaustive import exhaustive
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
 
@@ -69,6 +70,7 @@ def started(tmp_path: Path, code: int = 0) -> int:
     return python("-c", LAUNCHER, "2", *words, WORLD_SIZE="2", LOCAL_WORLD_SIZE="2")
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_ranks_are_one_run_with_the_rank_as_an_axis(tmp_path: Path) -> None:
     """Another start of the program is another run."""

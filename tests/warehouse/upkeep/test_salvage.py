@@ -26,7 +26,7 @@ from bench.warehouse.upkeep.salvage import salvage
 from bench.warehouse.upkeep.verify import verify
 from click.testing import CliRunner
 
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of, sampled
 from ...ingest.records import lines, step
 
 pytestmark = pytest.mark.usefixtures("nothing_derived")
@@ -82,6 +82,7 @@ def test_a_damaged_page_loses_its_row_group(store: Store, capfd: pytest.CaptureF
     assert verify(store).problems == {}
 
 
+@exhaustive
 def test_damage_after_the_load_is_told_by_every_command(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     """The warehouse still has every event; the answer says which file is not what it was, until it is."""
     path = timings(store)
@@ -126,7 +127,7 @@ def test_a_loaded_file_that_is_gone_is_told_by_every_command(store: Store, capfd
 
 
 @pytest.mark.usefixtures("derived")
-@pytest.mark.parametrize("loaded_before", [True, False])
+@pytest.mark.parametrize("loaded_before", sampled([True, False], False))
 def test_verify_tells_a_damaged_file_once(store: Store, loaded_before: bool) -> None:
     """As its answer, with exit code 1; the note of other commands would say it again."""
     if loaded_before:
@@ -143,7 +144,7 @@ def test_verify_tells_a_damaged_file_once(store: Store, loaded_before: bool) -> 
 @pytest.mark.usefixtures("derived")
 @pytest.mark.parametrize(
     ("loaded_before", "words"),
-    first_of(3, [
+    first_of(1, [
         (True, ["recover"]), (True, ["compact"]), (False, ["archive", "archive-of-it", "--before", "2000-01-01"]),
         (True, ["archive", "archive-of-it", "--before", "2000-01-01"]), (False, ["recover"]), (False, ["compact"]),
     ]),
@@ -164,6 +165,7 @@ def test_what_keeps_a_store_tells_a_damaged_file_each_time(
         assert (done.exit_code, told.count(path.name)) == (1, 1), told
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_the_exit_code_of_ingest_is_about_what_it_was_given(store: Store, tmp_path: Path) -> None:
     """A damaged file of the store is a note there, once, with a new file and without any; `verify` fails on it."""
@@ -178,6 +180,7 @@ def test_the_exit_code_of_ingest_is_about_what_it_was_given(store: Store, tmp_pa
         assert done.stderr.count(f"note: {path.name} was damaged after it was loaded") == 1
 
 
+@exhaustive
 def test_a_partly_loaded_file_that_is_removed_takes_its_rows_along(store: Store) -> None:
     """The rest of a damaged file stays loaded until somebody gives the file up."""
     path = timings(store)
@@ -215,7 +218,7 @@ def rows_of(path: Path) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in pq.read_table(path).to_pylist()]
 
 
-@pytest.mark.parametrize("file_of", [timings, copied])
+@pytest.mark.parametrize("file_of", first_of(1, [timings, copied]))
 def test_no_flipped_bit_changes_a_value_or_costs_more_than_its_group(
     file_of: Callable[[Store], Path], store: Store, tmp_path: Path
 ) -> None:
