@@ -172,6 +172,7 @@ def test_a_budget_that_is_never_spent_is_refused(pytester: pytest.Pytester, budg
     assert pytester.runpytest("--bench", f"--bench-budget={budget}").ret == pytest.ExitCode.USAGE_ERROR
 
 
+@exhaustive
 def test_what_ends_a_test_ends_it_where_it_does(pytester: pytest.Pytester) -> None:
     """Not in bench, and nothing was interrupted: sys.exit and pytest.fail are no errors to Python."""
     pytester.makepyfile(test_a="import sys\ndef work(): sys.exit(3)\ndef test_it(bench): bench(work)")

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from . import reported
 from .builders import stored
+from .exhaustive import exhaustive
 
 Row = dict[str, str]
 
@@ -62,7 +63,7 @@ def asked(*words: object, code: int = 0) -> tuple[list[Row], str]:
 @pytest.mark.parametrize(
     ("drawn", "code", "expected", "reason"),
     [
-        ("seen", 0, {"SAME", "UNSURE"}, ""),
+        pytest.param("seen", 0, {"SAME", "UNSURE"}, "", marks=exhaustive),
         ("never", 4, {"UNSURE"}, "first run on unknown processor, 4 cores, L3 48 MiB, 2793 MHz"),
     ],
 )
@@ -105,6 +106,7 @@ def test_03_prompts_of_other_lengths_are_other_cases(inputs: Path) -> None:
     assert {row["verdict"] for row in compared} == {"ADDED", "REMOVED"}
 
 
+@exhaustive
 def test_04_a_table_with_a_time_is_no_history(inputs: Path) -> None:
     """An error with the whole command that reads it, and that loads four cases of one run."""
     file = inputs / "04-table-with-timestamp" / "kernels.csv"
@@ -115,6 +117,7 @@ def test_04_a_table_with_a_time_is_no_history(inputs: Path) -> None:
     assert stored("SELECT count(DISTINCT run_id), count(*) FROM cases") == [(1, 4)]
 
 
+@exhaustive
 def test_05_the_unit_of_test_infra_is_a_unit(inputs: Path) -> None:
     """12.3 us are 12,300 ns, and lower is better."""
     bench("ingest", inputs / "05-test-infra-unit")
@@ -122,6 +125,7 @@ def test_05_the_unit_of_test_infra_is_a_unit(inputs: Path) -> None:
     assert stored("SELECT value, unit, better FROM metrics WHERE metric = 'latency'") == [(12_300.0, "ns", "lower")]
 
 
+@exhaustive
 def test_06_a_training_log_is_no_load_generator(inputs: Path) -> None:
     """It passed in 1,000 s, with 100.5 samples a second at step 10."""
     bench("ingest", inputs / "06-mlperf-training" / "result_0.txt")
@@ -130,6 +134,7 @@ def test_06_a_training_log_is_no_load_generator(inputs: Path) -> None:
     assert {(1e12, "ns"), (100.5, "samples/s")} <= set(stored("SELECT median, unit FROM cells"))
 
 
+@exhaustive
 def test_07_trials_of_aiperf_are_runs_of_a_case(inputs: Path) -> None:
     """Model and settings are the case; what only sums up the trials is left out, with a note; warm-up is a phase."""
     told = said("ingest", f"x:{inputs}/07-aiperf-summary/acme-tiny-7b-openai-chat-concurrency_10")
@@ -143,6 +148,7 @@ def test_07_trials_of_aiperf_are_runs_of_a_case(inputs: Path) -> None:
     assert stored("SELECT count(*) > 0 FROM cells WHERE phase = 'warmup'") == [(True,)]
 
 
+@exhaustive
 def test_08_commit_and_branch_of_a_context_are_those_of_the_run(inputs: Path) -> None:
     """GIT_COMMIT_HASH and GIT_BRANCH."""
     bench("ingest", inputs / "08-gbench-commit")
@@ -150,6 +156,7 @@ def test_08_commit_and_branch_of_a_context_are_those_of_the_run(inputs: Path) ->
     assert stored("SELECT git_commit, git_branch FROM runs") == [("0abc000", "main")]
 
 
+@exhaustive
 def test_09_calls_that_all_fail_alike_are_compared(inputs: Path) -> None:
     """hyperfine was told to ignore it: 100 → 150 ms is SLOWER, and a note says what the calls ended with."""
     folder = inputs / "09-hyperfine-ignored-failure"
@@ -160,6 +167,7 @@ def test_09_calls_that_all_fail_alike_are_compared(inputs: Path) -> None:
     assert "told to ignore (-i)" in beside
 
 
+@exhaustive
 def test_10_lines_before_a_document_are_no_part_of_it(inputs: Path) -> None:
     """Two results are loaded, and two lines told."""
     told = said("ingest", inputs / "10-llama-bench-noise" / "lb.json")
@@ -202,6 +210,7 @@ def test_11_files_of_other_tools_have_their_cases_and_values(name: str, inputs: 
     assert not expected - found, sorted(found)
 
 
+@exhaustive
 def test_12_axes_do_not_follow_from_digits(inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All four cases of two configs match; a mean of 52.50 ms and a utilization are metrics in both."""
     store = Path("s").absolute()
@@ -249,6 +258,7 @@ def test_14_one_token_has_no_time_between_tokens(inputs: Path) -> None:
     assert not [row for row in found if row["candidate_value"] == "0.0" and row["metric"] != "failed"]
 
 
+@exhaustive
 def test_gb_repetitions_are_one_benchmark(inputs: Path) -> None:
     """Two of them 1.30x slower; the one that failed on both sides is listed."""
     found, _ = asked("compare", inputs / "gb1.json", inputs / "gb2.json")
@@ -260,6 +270,7 @@ def test_gb_repetitions_are_one_benchmark(inputs: Path) -> None:
     assert {row["name"] for row in found} - set(slower) == {"BM_Err"}
 
 
+@exhaustive
 def test_go_bytes_of_a_call_are_exact(inputs: Path) -> None:
     """Twice the bytes is WORSE, 32 % more time LIKELY SLOWER, and equal allocations are the same."""
     every, _ = asked("compare", inputs / "go1.txt", inputs / "go2.txt", "--all")
@@ -279,6 +290,7 @@ def test_gha_another_processor_is_told_first(inputs: Path) -> None:
     assert "against gha_4.json" in text and ": 8 UNSURE\n" in text
 
 
+@exhaustive
 def test_vllm_requests_have_their_time_per_token(inputs: Path) -> None:
     """(latency - TTFT) / (output - 1) of each; the two that failed are counted."""
     bench("ingest", inputs / "openai-infqps-x-20260226-115439.json")
@@ -287,6 +299,7 @@ def test_vllm_requests_have_their_time_per_token(inputs: Path) -> None:
     assert any(line.split()[-2:] == ["2", "ok"] for line in said("show", "latest").splitlines())
 
 
+@exhaustive
 def test_sg_a_server_that_does_not_stream_has_no_first_token(inputs: Path) -> None:
     """Its 0.0 is missing; the latencies are there."""
     bench("ingest", inputs / "sg.jsonl")

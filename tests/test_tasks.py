@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .exhaustive import exhaustive
+from .exhaustive import exhaustive, first_of
 from .warm import Told, Warm
 
 ROOT = Path(__file__).parents[1]
@@ -89,6 +89,7 @@ def test_show_me_the_numbers(shell: Shell) -> None:
     assert "203.8 ms" in report and "eager" not in report
 
 
+@exhaustive
 def test_two_values_of_a_scan(shell: Shell) -> None:
     """By a column, in place; the commands hold the value."""
     commands = ((f"make -j {jobs}", 0.4 / jobs) for jobs in (1, 2))
@@ -101,6 +102,7 @@ def test_two_values_of_a_scan(shell: Shell) -> None:
     assert "make -j {jobs}" in text and "2.00x" in text
 
 
+@exhaustive
 def test_variants_taken_for_runs(shell: Shell) -> None:
     """The error holds the whole command that compares them."""
     rows = [f"bert,{variant},{value + i / 100}" for variant, value in (("old", 10), ("new", 8)) for i in range(8)]
@@ -144,6 +146,7 @@ def test_ten_nights_from_a_csv(shell: Shell) -> None:
     assert "2026-11-08" in shell("history", "attn")
 
 
+@exhaustive
 def test_parameters_that_all_rows_share_are_said_once(shell: Shell) -> None:
     """In histories, findings and results alike; the others stand in their rows."""
     rows = ["date,op,jobs,cc,ms"]
@@ -164,6 +167,7 @@ def test_parameters_that_all_rows_share_are_said_once(shell: Shell) -> None:
     assert "cc gcc, metric latency" in shell("report")
 
 
+@exhaustive
 def test_the_log_of_a_scheduler_is_found_where_cases_are_looked_for(shell: Shell) -> None:
     """Lists and charts of cases say what shows its steps."""
     step = {"chunk_sizes": [1], "total_scheduled_tokens": 1, "model_run_duration_ms": 7.1}
@@ -176,6 +180,7 @@ def test_the_log_of_a_scheduler_is_found_where_cases_are_looked_for(shell: Shell
     assert "bench viz runtime-vs-tokens A" in shell("viz", "distribution", "A", code=3)
 
 
+@exhaustive
 def test_the_history_of_a_case_is_drawn_by_its_name(shell: Shell) -> None:
     """As `bench history CASE` does."""
     shell.write("two.json", hyperfine(("a", 0.1), ("b b", 0.2)))
@@ -184,6 +189,7 @@ def test_the_history_of_a_case_is_drawn_by_its_name(shell: Shell) -> None:
     assert "History of b b" in shell("viz", "history", "b b")
 
 
+@exhaustive
 def test_what_sql_answers_becomes_a_file_by_its_ending(shell: Shell) -> None:
     """Parquet is Parquet, CSV is CSV."""
     shell.write("two.json", hyperfine(("a", 0.1), ("b", 0.2)))
@@ -205,6 +211,7 @@ def test_what_is_piped_is_written_to_a_file_first(shell: Shell, typist: Shell) -
     assert "Load files and folders with: bench ingest PATH" in typist("ingest")
 
 
+@exhaustive
 def test_undo_rename_and_redo(shell: Shell) -> None:
     """A wrong import is taken back, and nothing changes without --yes."""
     shell.write("two.json", hyperfine(("a", 0.1)))
@@ -221,7 +228,7 @@ def test_undo_rename_and_redo(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
+    first_of(7, [
         (("shwo",), "Nearest: 'show'"),
         (("diff", "a", "b"), "It is called compare here"), (("status",), "It is called show here"),
         (("ls",), "It is called list here"), (("ingest", "nothing.json"), "nothing.json"), (("show", "mian"), "Nearest: 'main'"),
@@ -236,7 +243,7 @@ def test_undo_rename_and_redo(shell: Shell) -> None:
         (("ingest", "own.py", "--map", "name=op,variant=kind,value=ms"), "is an axis: parameters=kind"),
         (("measure", "function", "work.py"), "Its functions: fast, slow."),
         (("measure", "function", "work.py:fsat"), "no function 'fsat' in work. Nearest: 'fast'"),
-    ],
+    ]),
 )  # fmt: skip
 def test_typos_are_understood(typist: Shell, words: tuple[str, ...], said: str) -> None:
     """In one sentence, with the nearest name."""
@@ -253,6 +260,7 @@ def test_the_project_says_which_store_and_floor(shell: Shell) -> None:
     assert "pyproject.toml" in shell("settings")
 
 
+@exhaustive
 def test_moving_verifying_and_copying_a_store(shell: Shell) -> None:
     """By the names of today and of before."""
     shell.write("own.py", SCRIPT)

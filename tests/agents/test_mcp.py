@@ -150,7 +150,7 @@ TASKS: dict[str, tuple[Call, Check]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("task", sampled([*TASKS], *[*TASKS][::3]))
+@pytest.mark.parametrize("task", sampled([*TASKS], *[*TASKS][::4]))
 def test_a_task(server: Any, task: str) -> None:
     """Each reply has a summary, its doubt, and the same as text."""
     (name, arguments), check = TASKS[task]

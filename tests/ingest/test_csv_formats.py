@@ -48,6 +48,7 @@ def test_seconds_become_nanoseconds(load: Load, rows: Rows, tmp_path: Path) -> N
     assert rows("SELECT name, mode, batch_size, sequence_length FROM cases") == [("bert", "inference", 8, 32)]
 
 
+@exhaustive
 def test_megabytes_are_two_to_the_twentieth(load: Load, rows: Rows, tmp_path: Path) -> None:
     """Sizes come with units or without; what is no number is kept as a reject."""
     text = (
@@ -258,6 +259,7 @@ def test_cpu_memory_is_a_hundredth_of_what_is_written(load: Load, rows: Rows, tm
     assert any("100 times too large" in note for note in report.notes)
 
 
+@exhaustive
 def test_phases_of_compilation_are_known_only_when_none_is_missing(load: Load, rows: Rows, tmp_path: Path) -> None:
     """A phase that did not run is left out of a row without a gap: which one, nobody can tell."""
     name = NAME.replace(".csv", "_compilation_metrics.csv")

@@ -13,7 +13,7 @@ from bench.ingest.user_formats.mapped import MappedFormat
 from bench.ingest.user_formats.mapping import parse_mapping
 from bench.warehouse.errors import BenchError
 
-from ..exhaustive import exhaustive
+from ..exhaustive import exhaustive, first_of
 from .conftest import Load, Rows
 from .formats.reading import lay
 from .formats.samples import SAMPLES
@@ -74,6 +74,7 @@ def test_a_name_or_a_folder_of_days_makes_one_config(load: Load, rows: Rows, pro
     assert rows("SELECT config, count(*) FROM runs GROUP BY ALL ORDER BY ALL") == [("A", 2), ("mine", 2)]
 
 
+@exhaustive
 def test_deeper_folders_are_named_by_all_that_do_not_count(load: Load, rows: Rows, tmp_path: Path) -> None:
     """A date between them or above them says nothing of the config."""
     write(tmp_path / "top" / "h100" / "2026-11-28" / "A", 1)
@@ -106,6 +107,7 @@ def test_folders_without_any_result_are_an_error(load: Load, tmp_path: Path) -> 
         load(tmp_path / "a")
 
 
+@exhaustive
 def test_tables_that_lie_deeper_are_proposed_for_the_whole_path(load: Load, rows: Rows, tmp_path: Path) -> None:
     """The command that is proposed reads every folder, whatever lies beside them."""
     for day in ("2026-11-27", "2026-11-28"):
@@ -152,7 +154,7 @@ def titled(began: str) -> bytes:
     ).encode()
 
 
-@pytest.mark.parametrize("result", [served, titled])
+@pytest.mark.parametrize("result", first_of(1, [served, titled]))
 def test_files_that_say_they_are_of_several_nights_are_several_runs(
     load: Load, rows: Rows, tmp_path: Path, result: Callable[[str], bytes]
 ) -> None:
@@ -194,6 +196,7 @@ def test_folders_that_vanish_under_the_look_are_looked_at_again(
     assert [line.loaded for line in load(tmp_path / "in").lines] == [1]
 
 
+@exhaustive
 def test_a_folder_keeps_its_name_though_another_shares_a_file(load: Load, rows: Rows, tmp_path: Path) -> None:
     """The accuracy of both is byte for byte the same: it belongs to both, and the times are not those of the other config."""
     names = ["base", "candidate"]

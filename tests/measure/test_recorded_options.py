@@ -16,7 +16,7 @@ from bench.warehouse.database import Warehouse
 from bench.warehouse.store import Store
 from click.testing import CliRunner
 
-from ..exhaustive import first_of
+from ..exhaustive import sampled
 
 FOLDERS = {
     "models": "models",
@@ -55,7 +55,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "line"), first_of(4, LINES))
+@pytest.mark.parametrize(("kind", "line"), sampled(LINES, LINES[1], LINES[2]))
 def test_what_was_given_comes_out_again(kind: str, line: str, tmp_path: Path) -> None:
     """All words that were recorded, in their order, are read to the same values as what was typed."""
     with context_of(kind, line) as typed:

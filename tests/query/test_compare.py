@@ -20,7 +20,7 @@ from bench.warehouse.recorder import run as record
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run, timing
-from ..exhaustive import first_of
+from ..exhaustive import exhaustive, first_of
 
 CLEAN: dict[str, Any] = {"git_commit": "c0ffee00", "git_dirty": False}
 HOSTILE = "'; DROP TABLE runs; --"
@@ -327,6 +327,7 @@ def mixed() -> Any:
 A, B = (Side(name, tuple(f"{name}{number}" for number in range(3))) for name in "ab")
 
 
+@exhaustive
 def test_what_matters_comes_first() -> None:
     """Newly failing, slower by size, faster, newly measured; the same is only counted; a failed case is one row."""
     comparison = compare(mixed(), A, B)
@@ -452,6 +453,7 @@ UNKNOWN = "other hosts, and no processor is known: h1 → h2; "
 SHARED = "share 2.00x slower in latency; cases are judged by what is beyond it (--across-machines compares them as they stand)"
 
 
+@exhaustive
 @pytest.mark.parametrize(
     ("cpus", "cases", "moved", "said", "verdicts"),
     first_of(2, [
@@ -556,6 +558,7 @@ def test_a_document_says_what_all_cases_share(runs: int, verdict: str) -> None:
     assert "<summary>The same within 3 %: 20</summary>\n\nall cases: suite s, backend eager\n" in text
 
 
+@exhaustive
 def test_a_case_that_all_others_left_behind_is_told_beyond_them() -> None:
     """It takes as long as before, while all others got slower: faster by what they share, and its row says so."""
     slower = {f"m{number}": 1.25 if number else 1.0 for number in range(24)}
@@ -614,6 +617,7 @@ def test_the_counts_of_the_first_sentence_add_up() -> None:
     assert verdict(found) == "1 working again, 1 new of 4 comparisons; 1 the same, 1 that had failed before"
 
 
+@exhaustive
 def test_a_long_name_leaves_the_first_sentence_readable() -> None:
     """It is cut in the middle; the table has it whole."""
     found = compare(

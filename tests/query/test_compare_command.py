@@ -119,6 +119,7 @@ def test_the_table(bench: Bench) -> None:
     assert (result.stdout, result.stderr) == (TABLE, SAID)
 
 
+@exhaustive
 @pytest.mark.parametrize(("room", "without"), [(90, "difference"), (70, "difference, base, candidate")])
 def test_the_table_fits(bench: Bench, monkeypatch: pytest.MonkeyPatch, room: int, without: str) -> None:
     """Without --wide lines keep to the terminal; intervals, verdicts and reasons are whole; a note names what is missing."""
@@ -195,6 +196,7 @@ def test_what_is_the_same_is_shown_if_asked_for(bench: Bench) -> None:
     assert bench("main", "branch", "--models", "mlp", "--metrics", "calls_captured").stdout.count("calls_captured") == 2
 
 
+@exhaustive
 def test_a_metric_may_be_named_by_where(bench: Bench) -> None:
     """--where metric=… keeps its rows, although --metrics names none."""
     rows = json.loads(bench("main", "branch", "--where", "metric=latency", "--format", "json").stdout)

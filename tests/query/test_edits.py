@@ -351,6 +351,7 @@ def test_a_file_of_a_renamed_run_is_known_under_either_name(store: Store, tmp_pa
         assert ingest(store, [f"{label}:{tmp_path / 'day.json'}"]).lines[0].known == 1
 
 
+@exhaustive
 def test_tags_are_set_replaced_and_removed(store: Store) -> None:
     """One key at a time; others stay."""
     tag(store, ["main"], {"a": "1", "b": "2"})

@@ -186,6 +186,7 @@ def test_a_chart_is_explained_elsewhere(ask: Callable[..., Result], tmp_path: Pa
     assert f"bench viz explain '{tmp_path}/c h.png'" in str(ask("explain", str(tmp_path / "c h.png")).exception)
 
 
+@exhaustive
 def test_another_store_stands_in_the_command(recorded: Store, bench: Bench) -> None:
     """A printed command can be pasted anywhere."""
     printed = STATEMENT.findall(bench("explain", "mlp", "--backend", "eager", "--store", str(recorded.root)).stdout)
@@ -217,6 +218,7 @@ def test_an_imported_figure_leads_to_its_line() -> None:
     assert parts["measure it again"].sentences == ["bench ingest 'A: b:profiles'"]
 
 
+@exhaustive
 def test_what_bench_measured_has_the_command_that_measures_it_again(warehouse: Builder) -> None:
     """This case alone, as that run did; and why it will not be quite the same."""
     it = case("mlp", backend="inductor", mode="inference", suite="builtin", source_id="f")
@@ -233,6 +235,7 @@ def test_what_bench_measured_has_the_command_that_measures_it_again(warehouse: B
     assert again.sentences[1].startswith("not quite as it was: it was measured on far, and this is ")
 
 
+@exhaustive
 def test_the_reported_speedup_is_explained_where_there_is_no_latency() -> None:
     """A failure has none; its line says why."""
     warehouse = imported()
@@ -246,6 +249,7 @@ def test_the_reported_speedup_is_explained_where_there_is_no_latency() -> None:
     assert failed.data.rows == [("performance", "fail_to_run", None, "profiles/a.csv", 4)]
 
 
+@exhaustive
 def test_a_case_without_blocks_has_the_ratio_of_medians(warehouse: Builder) -> None:
     """And no interval; one sample has none either; a sample without counters has nothing to be disturbed by."""
     sides = [case("m", backend=backend, source_id="f") for backend in ("eager", "inductor")]
@@ -337,6 +341,7 @@ def test_a_scheduler_step_leads_to_its_lines(warehouse: Builder) -> None:
     assert parts["measure it again"].sentences == ["bench ingest A:profiles"]
 
 
+@exhaustive
 def test_a_value_of_the_run_as_a_whole_is_explained_by_that_name(warehouse: Builder) -> None:
     """It has no case; what repeats it is the command of the run."""
     cost = events.Metric(run_id="run", metric="sampler_cost", unit="ratio", value=0.01, source_id="f")

@@ -14,6 +14,7 @@ from bench.warehouse.events import Event
 from bench.warehouse.store import Store
 
 from ..builders import Builder, case, metric, outcome, run, timing
+from ..exhaustive import exhaustive
 from .conftest import Bench, record
 
 AXES: dict[str, Any] = {"source_id": "file"}  # imported, so that no event files are looked for
@@ -74,6 +75,7 @@ def test_every_statement_gives_its_table(sides: Any) -> None:
             assert [row[: len(part.columns)] for row in sides.rows(part.sql)] == [tuple(row) for row in part.rows]
 
 
+@exhaustive
 def test_what_one_side_lacks_is_said(sides: Any) -> None:
     """It has no ratio and no difference."""
     verdict, *_ = explain_comparison(sides, SIDES, "new").parts

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ..builders import Builder, case, metric, outcome, run, timing
+from ..exhaustive import exhaustive
 
 DAY = 86_400_000_000
 AXES: dict[str, Any] = {"suite": "s", "mode": "inference", "device": "cpu", "dtype": "float32", "backend": "inductor"}
@@ -146,6 +147,7 @@ def shards(*nights: str, hosts: Sequence[str | None] = (), **known: Any) -> Buil
     return builder
 
 
+@exhaustive
 def test_the_other_shards_of_a_night_are_no_gaps() -> None:
     """A round has the number or lacks it; its files that hold other cases are no runs without it."""
     warehouse = shards(*"ABAB")
@@ -157,6 +159,7 @@ def test_the_other_shards_of_a_night_are_no_gaps() -> None:
     assert [one.values.count(None) for one in read(warehouse)] == [0, 0]
 
 
+@exhaustive
 def test_a_night_without_the_case_is_one_gap_whose_file_tried_it() -> None:
     """Of the files of a round the one that says how the case ended stands for it."""
     warehouse = shards(*"AAA")
@@ -172,6 +175,7 @@ def test_a_night_without_the_case_is_one_gap_whose_file_tried_it() -> None:
     assert list(values(warehouse, read(warehouse)).rows)[-1][-1] == "OOM"
 
 
+@exhaustive
 def test_a_step_on_two_classes_is_one_incident_and_no_host_is_named() -> None:
     """Classes are judged apart, so each has the step; their nights alternate, and their hosts have new names each night."""
     warehouse = shards(*"AB" * 12)
@@ -217,6 +221,7 @@ def test_hosts_of_unknown_machines_are_judged_apart_if_each_has_runs_enough() ->
     assert [(one.labels["machine"], one.n) for one in read(drawn)] == [(None, 18)]
 
 
+@exhaustive
 def test_the_values_say_why_one_is_missing() -> None:
     """NULL with the status of the case in that run."""
     warehouse = runs(1.0, None, 2.0)
@@ -407,6 +412,7 @@ def test_models_are_chosen_by_a_part_of_the_name_or_a_pattern() -> None:
         choose(warehouse, {"backend": ["induktor"]})
 
 
+@exhaustive
 def test_phases_that_are_not_warm_are_left_out_unless_named() -> None:
     """They are said; metrics of a run as a whole and those without direction belong to it."""
     builder: Any = Builder()

@@ -227,6 +227,7 @@ def test_the_metrics_of_a_case_that_is_mended_are_one_line() -> None:
     ]  # fmt: skip
 
 
+@exhaustive
 def test_rows_as_data_are_raw(store: Store, bench: Bench, tmp_path: Path) -> None:
     """Every column of the view, unrounded, and nothing on stderr; of the same rows in every format."""
     add(store, "run-8", 8, {"mlp": 1.2, "lstm": 1.0})

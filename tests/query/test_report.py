@@ -115,7 +115,12 @@ def test_a_slower_run_is_bad_news_with_the_cases_that_are() -> None:
 @pytest.mark.parametrize(
     ("factor", "good", "verdict"),
     [
-        (1.08, None, "No other regression in 20 series; all cases together +8.0 % in latency (unsure)."),
+        pytest.param(
+            1.08,
+            None,
+            "No other regression in 20 series; all cases together +8.0 % in latency (unsure).",
+            marks=exhaustive,
+        ),
         (1.25, False, "all cases together +25.0 % in latency (slower); 20 series judged."),
     ],
 )
@@ -167,6 +172,7 @@ def test_any_two_runs_can_be_set_beside_each_other() -> None:
     assert dict(asked(*events, against="day-02").document.facts)["compared with"] == "day-02"
 
 
+@exhaustive
 def test_a_report_of_two_sides_opens_with_their_comparison() -> None:
     """Its verdict and what changed, as `bench compare` gives them; then summary and suites, and environments last."""
     warehouse = Builder().add(*day(2), *day(8, models=("bert", "gpt")))
@@ -286,6 +292,7 @@ def test_warnings_leave_out_backends_for_debugging_unless_asked() -> None:
     )
 
 
+@exhaustive
 def test_suites_and_backends_are_chosen() -> None:
     """In every table; one that nobody measured is an error that names the nearest."""
     events = [*of("own", 1), *of("own", 1, suite="t", backends=("eager", "aot_eager"))[1:]]
@@ -339,6 +346,7 @@ def test_commands_of_a_report_of_some_suites_are_about_these() -> None:
     assert "suite = 's' AND backend = 'inductor'" in commands["suite-0"]
 
 
+@exhaustive
 def test_every_suite_has_its_cases() -> None:
     """All cases with something to compare with, the smallest gain first, those without one before."""
     found = asked(*WEEK)

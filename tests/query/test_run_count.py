@@ -193,6 +193,7 @@ def test_a_run_takes_as_long_as_its_work() -> None:
     assert {row["name"]: row["workload_seconds"] for row in effects(noted, DetectionGoal())} == {"m0": 4.0, "m1": 5.0}
 
 
+@exhaustive
 def test_one_run_tells_no_noise() -> None:
     """Exit code 4, with the command that measures again; a store without anything gets one, too."""
     warehouse = Builder().add(*history(noisy(runs=1)))
@@ -241,6 +242,7 @@ def test_the_plan_in_words(warehouse: Builder) -> None:
     assert table[0] == ["main", "vm", "m0", "latency", 6, "0.67 %", None, 3, "1.9 %"]
 
 
+@exhaustive
 def test_exact_numbers_are_no_false_alarms() -> None:
     """Only cases with noise look changed without being so; where none has noise, no alarm is promised."""
     sizes: dict[str, Sequence[int]] = {f"size{i}": [100] * 6 for i in range(30)}
@@ -254,6 +256,7 @@ def test_exact_numbers_are_no_false_alarms() -> None:
     assert alarms(sizes) == []
 
 
+@exhaustive
 def test_scheduler_steps_are_planned_for(warehouse: Builder) -> None:
     """Their noise is known, whatever else the store holds, and their config and metrics can be named."""
     steps = [chunk(i, [64], run=f"a{day}", model_run_ms=10.0 + (i * day) % 3) for day in range(3) for i in range(40)]
@@ -267,6 +270,7 @@ def test_scheduler_steps_are_planned_for(warehouse: Builder) -> None:
         effects(warehouse, DetectionGoal(), {"metric": ["model_rum"]})
 
 
+@exhaustive
 def test_a_bin_of_few_steps_takes_the_runs_that_have_six() -> None:
     """`bench compare` gives it no verdict with fewer samples on a side, however little it varies."""
     runs = [run(f"a{day}", "A", started_at=day + 1) for day in range(4)]

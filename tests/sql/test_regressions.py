@@ -55,7 +55,7 @@ def numbers(rows: list[dict[str, Any]], name: str) -> list[float]:
 
 @pytest.mark.parametrize(
     ("runs", "seed"),
-    sampled([(runs, seed) for runs in (1, 2, 5, 12) for seed in range(8)], (2, 5), (12, 2)),
+    sampled([(runs, seed) for runs in (1, 2, 5, 12) for seed in range(8)], (2, 5)),
 )
 def test_the_macro_is_the_rule_that_was_simulated(warehouse: Builder, runs: int, seed: int) -> None:
     """SQL and numpy (with scipy's t and Benjamini-Hochberg) agree, so that the published figures are those of the product."""
@@ -138,6 +138,7 @@ def test_a_step_of_a_number_without_noise_stays_a_step(warehouse: Builder) -> No
     assert warehouse.rows(query.format("comparisons(?, ?)"), [ids[:-1], ids[-1:]])[0] == ("step", "UNSURE", 2 / 8)
 
 
+@exhaustive
 def test_the_reason_says_that_earlier_runs_differ_as_much(warehouse: Builder) -> None:
     """This makes a change beyond the noise UNSURE."""
     ids = record(warehouse, {"again": (*(5,) * 6, 6, *(5,) * 12, 6)})
@@ -233,6 +234,7 @@ def test_a_few_runs_before_are_enough(warehouse: Builder) -> None:
     ]
 
 
+@exhaustive
 def test_each_host_is_judged_by_its_own_runs(warehouse: Builder) -> None:
     """A commit that is twice as slow on the second machine only is found there."""
     for host, now in (("h1", 1000), ("h2", 2000)):
@@ -258,6 +260,7 @@ def test_what_all_cases_share_is_taken_out(warehouse: Builder) -> None:
     assert (verdict, cases, ratio) == ("SLOWER", 30, pytest.approx(1 / 1.1, rel=0.01))
 
 
+@exhaustive
 def test_what_one_test_would_believe_and_many_do_not_is_unsure(warehouse: Builder) -> None:
     """Among 40 cases one differs by 4 %: chance does that, and the row says so."""
     rng = np.random.default_rng(0)

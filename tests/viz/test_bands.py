@@ -12,6 +12,7 @@ from bench.viz.bands import two_modes
 from bench.viz.charts.runtime_vs_tokens import draw
 
 from ..builders import Builder, chunk, run
+from ..exhaustive import exhaustive
 
 
 def modes(times: Sequence[float]) -> Sequence[Sequence[float]]:
@@ -67,6 +68,7 @@ def test_two_modes_are_two_lines_of_a_chart() -> None:
     assert re.search(r"line: median of each mode.*B: times of two modes at [1-9]–4,0\d\d tokens", told(spec))
 
 
+@exhaustive
 def test_a_mode_of_few_steps_is_no_outlier() -> None:
     """A fifth of the steps takes longer: the quartiles of all know nothing of them."""
     generator = random.Random(1)
@@ -77,6 +79,7 @@ def test_a_mode_of_few_steps_is_no_outlier() -> None:
     assert "outlier" not in told(spec)
 
 
+@exhaustive
 def test_two_modes_are_the_title_where_nothing_else_is_found() -> None:
     """Of several configs, the first whose times have two is named with both."""
     generator = random.Random(1)
@@ -94,6 +97,7 @@ def test_two_modes_are_the_title_where_nothing_else_is_found() -> None:
     )
 
 
+@exhaustive
 def test_a_band_of_few_points_has_the_modes_of_its_neighbours() -> None:
     """Steps of many tokens are rare: where too few tell two modes of one, those on both sides do."""
     generator = random.Random(1)

@@ -13,7 +13,7 @@ from bench.viz.output.figure import Figure
 from bench.viz.style.units import DisplayUnit
 
 from ..builders import Builder
-from ..exhaustive import first_of, sampled
+from ..exhaustive import exhaustive, first_of, sampled
 from .browser import PROGRAM, Page
 from .steps import add_few, many
 from .stores import HOSTILE, state
@@ -285,6 +285,7 @@ def test_every_chart_is_readable_on_a_phone(browser: Page, tmp_path: Path, name:
         browser.window(1200, 1000)
 
 
+@exhaustive
 def test_many_cases_are_shown_by_turns(browser: Page, tmp_path: Path) -> None:
     """A page of 30 cases × 4 series begins with as many cases as a screen holds; a switch shows the others, or all."""
     bars = [

@@ -102,6 +102,7 @@ def test_what_is_said_of_a_row_stands_below_it_and_moves_with_it(browser: Page, 
     assert browser.ask("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.table .scroll'))") == 0
 
 
+@exhaustive
 def test_typing_filters_and_copying_takes_what_is_shown(browser: Page, tmp_path: Path) -> None:
     """Every word must be somewhere in the row; a copy has exact values between tabs."""
     browser.open(written(tmp_path, [f"model-{number}" for number in range(30)]))

@@ -17,6 +17,7 @@ from bench.warehouse.errors import BenchError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ..exhaustive import exhaustive
 from .test_charts import drawn, every_chart
 
 NARROW = (3.0, 4.0)  # half a page
@@ -163,6 +164,7 @@ def test_wrapped_lines_fit_their_room(parts: list[str], room: float) -> None:
         assert sum(map(len, lines)) + 3 * (len(lines) - 1) == len(told)
 
 
+@exhaustive
 @given(st.text("ab MW", min_size=1, max_size=60), st.floats(2, 8), st.floats(1.8, 6))
 def test_a_heading_leaves_the_plot_its_room(title: str, width: float, height: float) -> None:
     """At most a third of the height, beyond one line of each."""

@@ -47,6 +47,7 @@ def test_the_title_says_what_differs_and_for_how_many_tokens() -> None:
     assert title(figure) == "B: likely 20 % less time up to 255 tokens, 25 % more from 512 on"
 
 
+@exhaustive
 @pytest.mark.parametrize(
     ("factors", "found"),
     first_of(
@@ -103,11 +104,13 @@ def test_the_generic_title_begins_the_subtitle() -> None:
     assert title(draw(warehouse, title="Mine")) == "Mine"
 
 
+@exhaustive
 def test_the_title_of_one_config_is_its_growth() -> None:
     """From the fewest tokens to the most, by medians of steps whose middle 90 % lie apart."""
     assert title(draw(two(0.8, 0.8, 0.8, 0.8), configs=["A"])) == "A: 3.00x the time from 64 to 600 tokens"
 
 
+@exhaustive
 @pytest.mark.parametrize(
     ("store", "options"),
     first_of(

@@ -611,6 +611,7 @@ def test_rows_of_lists_lie_in_short_row_groups(store: Store) -> None:
         assert warehouse.rows("SELECT count(*), sum(line) FROM schedule_chunks") == [(count, sum(range(count)))]
 
 
+@exhaustive
 @pytest.mark.parametrize("passes", [snapshot.DEAR_PASSES, ("unused_columns", "of_another_version")])
 def test_a_reader_plans_without_the_dear_passes_that_its_duckdb_has(
     passes: tuple[str, ...], store: Store, monkeypatch: pytest.MonkeyPatch

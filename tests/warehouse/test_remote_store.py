@@ -220,6 +220,7 @@ def test_the_server_has_a_clock_of_its_own(hours: int, machine: Machine, monkeyp
         assert held(b) == list(range(number + 1))
 
 
+@exhaustive
 def test_a_marker_that_comes_late_is_made_again(machine: Machine, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process slept between upload and marker, while others listed later ones."""
     a, b = machine("a"), machine("b")
@@ -269,6 +270,7 @@ def test_many_writers_at_once_and_readers_beside_them(machine: Machine) -> None:
     assert durations(machine("fresh")) == durations(machine("0")) == everything
 
 
+@exhaustive
 def test_a_mirror_that_was_deleted_comes_back(machine: Machine) -> None:
     """All that was uploaded is fetched again."""
     a = machine("a")

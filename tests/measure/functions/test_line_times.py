@@ -137,6 +137,7 @@ def test_a_long_instruction_within_a_stretch_without_signals_counts_at_its_line(
     assert sum(spent for line, spent in found if line.text in texts) >= 0.6 * whole
 
 
+@exhaustive
 def test_short_lines_of_a_stretch_share_its_time(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the number of their instructions where none takes long; no time is lost, and other places keep theirs."""
     monkeypatch.setattr(time, "perf_counter_ns", lambda: 0)

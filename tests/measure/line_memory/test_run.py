@@ -20,7 +20,7 @@ from bench.warehouse.store import Store
 from click.testing import CliRunner, Result
 
 from ...builders import stored
-from ...exhaustive import exhaustive
+from ...exhaustive import exhaustive, first_of
 
 MB = 1 << 20
 
@@ -272,7 +272,7 @@ def test_steps_and_annotated_source(here: Path) -> None:
     assert re.search(r"\+3[12]\.\d MiB", (here / "a.txt").read_text())
 
 
-@pytest.mark.parametrize("target", [["-m", "nowhere.train"], ["nowhere:main"]])
+@pytest.mark.parametrize("target", first_of(1, [["-m", "nowhere.train"], ["nowhere:main"]]))
 def test_a_target_that_is_not_there_is_a_sentence(target: list[str], here: Path) -> None:
     """Nothing of the program ran, so a traceback would be of Python's own code."""
     result = measure(*target)

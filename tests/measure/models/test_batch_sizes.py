@@ -18,7 +18,7 @@ from bench.warehouse import recorder
 from bench.warehouse.errors import BenchError
 
 from ...builders import stored
-from ...exhaustive import first_of
+from ...exhaustive import exhaustive, first_of
 from ..fake_program import FakeProgram
 
 
@@ -68,6 +68,7 @@ def test_killed_and_too_slow_do_not_fit_either(tmp_path: Path, workload: Any) ->
     assert [row[3] for row in outcomes(tmp_path)] == [f"does not fit: {x}: why" for x in ("killed", "timeout", "OOM")]
 
 
+@exhaustive
 @pytest.mark.parametrize("status", first_of(1, ["fail_to_run", "crashed", "model_fail_to_load"]))
 def test_what_fails_otherwise_is_not_tried_smaller(tmp_path: Path, workload: Any, status: str) -> None:
     """It is left to the measurement, which records why."""

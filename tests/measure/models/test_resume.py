@@ -137,6 +137,7 @@ def test_other_settings_are_another_measurement(measured: Any, workload: Any, ch
     assert left(store, work, settings=replace(Settings(), **change)) == ([] if same else [work.backends])
 
 
+@exhaustive
 def test_other_work_or_code_or_machines_are_not_known(
     measured: Any, workload: Any, commit: Any, monkeypatch: Any
 ) -> None:

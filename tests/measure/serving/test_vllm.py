@@ -66,6 +66,7 @@ def test_a_step_has_its_chunks_and_what_the_scheduler_knows(store: Store) -> Non
     ]
 
 
+@exhaustive
 def test_the_rest_of_a_chunked_prompt_is_prefill(store: Store) -> None:
     """A request without a token of its response is in prefill, whenever it was scheduled first."""
     serve([scheduler_output({"a": 100, "b": 20}, before=512, generated=0)])
@@ -75,6 +76,7 @@ def test_the_rest_of_a_chunked_prompt_is_prefill(store: Store) -> None:
     ]
 
 
+@exhaustive
 def test_steps_that_overlap_are_told_apart_by_their_output(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second is scheduled before the first is done; its model runs from then on, not from when it was scheduled."""
     times = iter([0, 1, 2, 3, 10, 15])  # ms: two `schedule`, two outputs

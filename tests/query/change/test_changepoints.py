@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ...exhaustive import at_most, first_of, in_parts, sampled
+from ...exhaustive import at_most, exhaustive, first_of, in_parts, sampled
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 Values = Sequence[float | None] | NDArray[np.float64]
@@ -202,6 +202,7 @@ def autoregressive(rng: np.random.Generator, n: int, rho: float) -> NDArray[np.f
     return wandering(rng, n + 100, rho)[100:] * math.sqrt(1 - rho**2)
 
 
+@exhaustive
 @pytest.mark.parametrize(("rho", "most"), first_of(1, [(0.0, 0.5), (0.5, 1.5), (0.8, 4.0)]))
 def test_autocorrelation_is_no_change(rho: float, most: float) -> None:
     """Changes of any kind in 1,000 values, in series of 100."""

@@ -44,6 +44,7 @@ def test_a_jump_of_a_walk_is_a_step() -> None:
     assert (step.before, step.after) == pytest.approx((series[0][59], series[0][60]))
 
 
+@exhaustive
 @pytest.mark.parametrize("runs", [1, 2, 5])
 def test_a_jump_that_is_undone_is_an_excursion(runs: int) -> None:
     """With its first and last run."""
@@ -62,6 +63,7 @@ def test_a_walk_that_drifts_does_so_since_the_first_run() -> None:
     assert sum(changes == [("drift", 0, 99)] for changes in found) >= 44
 
 
+@exhaustive
 def test_a_drift_that_turns_is_a_drift_since_then() -> None:
     """Up by 2 % a run, then down by 2 %: two rows, of which the second begins where the slope changes."""
     rng = np.random.default_rng(4)

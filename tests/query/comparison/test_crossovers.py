@@ -45,7 +45,7 @@ def power_law(crossover: float, slope: float, sizes: tuple[float, ...]) -> Sizes
     return {size: (size / crossover) ** slope for size in sizes}
 
 
-@pytest.mark.parametrize("axis", ["batch_size", "sequence_length", "tokens/step"])
+@pytest.mark.parametrize("axis", first_of(1, ["batch_size", "sequence_length", "tokens/step"]))
 def test_a_crossover_lies_between_the_sizes_that_are_certain(warehouse: Builder, axis: str) -> None:
     """Interpolated between them in logarithms; the other axes stay, in columns of their own."""
     gains = power_law(48, 0.3, (8, 16, 32, 64, 128))

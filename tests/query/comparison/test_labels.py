@@ -9,6 +9,7 @@ from bench.query.comparison.sides import Side
 from bench.warehouse.events import Event
 
 from ...builders import Builder, case, metric, outcome, run
+from ...exhaustive import exhaustive
 
 
 def compared(cases: list[dict[str, Any]], values: dict[str, tuple[int, int]]) -> Comparison:
@@ -26,6 +27,7 @@ def parameters(**values: Any) -> dict[str, Any]:
     return {"parameters": values}
 
 
+@exhaustive
 def test_only_parameters_in_which_cases_differ_are_columns() -> None:
     """A sweep over one of three parameters tells its values, and the others once."""
     sweep = [parameters(rate="inf", input_tokens=1024, concurrency=number) for number in (1, 8)]
@@ -67,6 +69,7 @@ def test_a_function_of_two_groups_is_told_by_group_and_function() -> None:
     assert not labels.by_function
 
 
+@exhaustive
 def test_a_reason_that_all_rows_of_a_verdict_have_is_said_once() -> None:
     """Fourteen cases that are gone are fourteen rows, and one sentence."""
     events: list[Event] = [run("a", "a"), run("b", "b")]

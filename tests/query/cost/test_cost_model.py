@@ -129,6 +129,7 @@ def test_on_clean_noise_it_is_least_squares() -> None:
     assert np.all(np.abs(np.log(jackknife_error(fitted.replicates) / error)) < math.log(1.8))
 
 
+@exhaustive
 def test_steps_that_resemble_their_neighbours_count_for_less() -> None:
     """The interval of the floor widens with the drift of the machine, at equal spread."""
     rng = np.random.default_rng(3)
@@ -237,6 +238,7 @@ numbers = st.integers(1, 5) | st.sampled_from([64, 2048, 2**40, 2**62])
 times = st.floats(1e-9, 1e9) | st.sampled_from([1e-99, 1.0, 1e99])
 
 
+@exhaustive
 @settings(max_examples=at_most(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
 @given(st.lists(st.tuples(numbers, numbers, times), min_size=1, max_size=12), st.integers(200, 400))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -11,6 +11,7 @@ from bench.query.why.why import why
 from bench.warehouse.events import MemoryLine
 
 from ...builders import Builder, case, memory, outcome, run
+from ...exhaustive import exhaustive
 
 SIDES = (Side("base", ("base",)), Side("candidate", ("candidate",)))
 MIB = 2**20
@@ -77,6 +78,7 @@ def test_a_reading_that_may_be_too_low_widens_the_interval_of_its_line(warehouse
     assert found.notes[0] == "nothing differs beyond noise"
 
 
+@exhaustive
 def test_sides_of_several_runs_have_the_mean_of_each_line(warehouse: Builder) -> None:
     """The parts still add up to the difference of the means."""
     warehouse.add(*BASE, *CANDIDATE, *traced("again", ("elsewhere", 12), ("job.py:3", 34), config="base"))

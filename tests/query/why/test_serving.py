@@ -156,6 +156,7 @@ def test_gaps_of_which_some_are_lost_belong_to_no_request(warehouse: Builder) ->
     assert warehouse.rows("SELECT gaps, gaps_ms, stalls_ms FROM request_times(['base'])") == [(None, None, None)]
 
 
+@exhaustive
 def test_without_the_engine_s_times_the_first_token_is_one_part(warehouse: Builder) -> None:
     """And a note says what is not recorded."""
     found = asked(warehouse, Server(), Server(queue=80, knows=("itl",)))
@@ -191,6 +192,7 @@ def test_several_runs_tell_the_interval_by_how_they_differ(warehouse: Builder) -
     assert STRETCHES == 10
 
 
+@exhaustive
 def test_unchanged_servers_do_not_differ(warehouse: Builder) -> None:
     """Requests at random, nothing else: no part is far from 0."""
     found = asked(warehouse, Server(), Server(), "ttft")

@@ -55,6 +55,7 @@ def test_kernels_and_gaps_add_up_to_the_time_of_the_gpu(bench: Callable[..., Any
     assert (found["base"], found["candidate"], found["unattributed"]["difference"]) == (80_000, 80_000, 0)
 
 
+@exhaustive
 def test_generated_kernels_are_matched_by_what_they_do(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Numbers and the kind of reduction differ from one compilation to the next; the operators in the name do not."""
     kernels = [

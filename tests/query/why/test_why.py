@@ -381,6 +381,7 @@ def test_code_that_is_compiled_again_at_the_second_call_counts(warehouse: Builde
     assert found.whole.difference == 1.0 and found.unattributed.difference == 0.0
 
 
+@exhaustive
 def test_compile_latency_has_phases_that_add_up() -> None:
     """Each without those within it, also where one between them is not recorded; the rest is unattributed."""
     events: list[Any] = []
@@ -447,6 +448,7 @@ def test_cost_and_mix_of_steps_add_up_to_the_means(found: list[tuple[int, float,
     assert total(parts) == pytest.approx(parts.whole.difference, abs=1e-3)
 
 
+@exhaustive
 def test_a_longer_step_is_cost_and_more_of_them_is_mix() -> None:
     """Planted: large steps cost 10 ms more, small ones are as many and cost the same; then only their number changes."""
     small, large = [4] * 64, [1000] * 64
@@ -463,6 +465,7 @@ def test_a_longer_step_is_cost_and_more_of_them_is_mix() -> None:
     assert {part.name.partition(":")[0] for part in found.parts if part.difference > 1} == {"mix"}
 
 
+@exhaustive
 def test_steps_whose_writer_says_what_their_times_span_have_parts() -> None:
     """They are cases of their own; steps of a negative number of tokens have no bin, as in the cases."""
     events: list[Any] = [run("base"), run("candidate")]
@@ -621,6 +624,7 @@ def test_names_of_lines_are_shown_safe() -> None:
     assert "\x1b" not in str([*cells(found)])
 
 
+@exhaustive
 def test_a_bin_of_one_step_differs_no_more_surely_than_steps_do() -> None:
     """It does not tell how steps differ: the others do."""
     warehouse = Builder()

@@ -78,6 +78,7 @@ def layers(figure: Figure) -> dict[str, Any]:
     return {layer.get("name", layer["mark"]["type"]): layer for layer in found}
 
 
+@exhaustive
 def test_many_steps_are_shaded_by_how_many_are_where() -> None:
     """A cell is the darker the more steps it stands for; outliers are points, and counted."""
     figure = draw(slow_and_fast())
@@ -128,6 +129,7 @@ def test_medians_say_which_config_is_above() -> None:
     assert all(row["low"] <= row["y"] <= row["high"] for row in line)
 
 
+@exhaustive
 def test_a_line_of_medians_ends_where_steps_are_few() -> None:
     """Ten steps at ten times the tokens have no median of about so many tokens."""
     steps: list[tuple[int, float | None]] = [(1 + step % 100, 10.0 + step % 3) for step in range(3000)]
@@ -401,6 +403,7 @@ def test_of_many_models_the_subtitle_says_how_many_there_are() -> None:
     assert all("fit" in count for count in figure.provenance.counts)
 
 
+@exhaustive
 @pytest.mark.parametrize("size", [None, (3.3, 2.2)])
 def test_a_colour_bar_stands_beside_the_plot_and_the_names_below(size: tuple[float, float] | None) -> None:
     """Names below a bar as high as the plot would be cut off by the end of the image."""
@@ -439,6 +442,7 @@ def test_the_name_of_the_limit_stands_where_no_page_clips_it() -> None:
     assert (baseline(False), baseline(True)) == ("bottom", "top")
 
 
+@exhaustive
 def test_no_line_joins_medians_across_tokens_that_no_step_has() -> None:
     """A server that decodes one token or prefills 1,000 has two medians, and nothing is known between them."""
     points: list[tuple[int, float | None]] = [(1, 7.0 + n % 5 / 10) for n in range(1500)]

@@ -79,6 +79,7 @@ def test_each_run_is_drawn_by_itself_and_called_by_its_folder(chart: str) -> Non
     assert not figure.notes
 
 
+@exhaustive
 @every_chart
 def test_a_run_of_every_day_has_its_own_times(chart: str) -> None:
     """The query that is printed gives the rows of each series again."""
