@@ -45,9 +45,9 @@ def marked(warehouse: "Warehouse", sides: tuple[Side, Side], found: Decompositio
 
 
 def _marked(part: DifferencePart, changes: Lines) -> DifferencePart:
-    """A part that the base alone has stands at a line of the base."""
+    """A part that the base alone has stands at a line of the base; one that was edited is marked already."""
     place = _place(part.file)
-    if place is None:
+    if place is None or part.changed:
         return part
     return replace(part, changed=part.line in changes.get((place, bool(part.candidate)), ()))
 

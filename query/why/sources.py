@@ -12,16 +12,8 @@ from ..comparison.compare import CHANGES
 from ..comparison.sides import Side
 from ..students_t import summed_error
 from .kernel_lines import hidden_kernels
-from .parts import (  # fmt: skip
-    LEAST_LINE_SHARE,
-    OTHER_LINES,
-    Decomposition,
-    DifferencePart,
-    beyond_chance,
-    decomposed,
-    ends,
-    part_of,
-)
+from .parts import Decomposition, DifferencePart, beyond_chance, decomposed, ends, part_of
+from .sampled_lines import EDITED, sampled_lines, share_error
 
 if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
@@ -73,7 +65,7 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     kinds = {each["kind"] for each in found}
     whole, kind = whole_of(row), "line" if "line" in kinds else found[0]["kind"]
     found = [each for each in found if each["kind"] == kind]
-    found = _folded(found) if kind == "line" else found
+    found = sampled_lines(found) if kind == "line" else found
     base, candidate = (
         _SideProfile(
             row[f"{side}_value"], found[0][f"{side}_slowdown"], math.fsum(each[f"{side}_calls"] or 0 for each in found)
@@ -92,6 +84,7 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
             continue
         name = f"{each['function']}: {each['text']}" if each["text"] else each["function"]
         part = part_of(name, one[0], other[0], None, file=each["file"], line=each["line"])
+        part = replace(part, changed=each.get("is_edited"))
         parts.append(_with_interval(part, error, exclusive=_is_exclusive(each)))
     alike = [ALIKE] if whole.is_beyond_noise and _have_equal_shares(found) else []
     note = _HOW[kind]
@@ -101,37 +94,16 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     elif base.slowdown and candidate.slowdown:
         scales = 1 / base.slowdown, 1 / candidate.slowdown
         note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
+    edited = [EDITED] if any(part.changed for part in parts) else []
     return decomposed(
         row["unit"],
         whole,
         parts,
         error=max(left.down, left.up),
         degrees=left.degrees,
-        notes=[*alike, note, *hidden_kernels(parts)],
+        notes=[*alike, note, *edited, *hidden_kernels(parts)],
         of_profile=True,
     )
-
-
-def _folded(lines: list[Row]) -> list[Row]:
-    """The lines; those that only one side has, and that are hardly longer than the shortest a profile names, are taken together.
-
-    The other side has them among its OTHER_LINES, not at 0.
-    """
-
-    def is_short(line: Row) -> bool:
-        less, more = sorted((line["base"], line["candidate"]))
-        return line["function"] == OTHER_LINES or bool(line["function"] and less == 0 < more < 2 * LEAST_LINE_SHARE)
-
-    short = [line for line in lines if is_short(line)]
-    if len(short) < 2:
-        return lines
-    together = {**short[0], "file": "", "function": OTHER_LINES, "line": 0, "text": ""}
-    for side in ("base", "candidate"):
-        together[side] = math.fsum(line[side] for line in short)
-        together[f"{side}_error"], together[f"{side}_degrees"] = summed_error(
-            _share_error(line, side) for line in short
-        )
-    return [*(line for line in lines if line not in short), together]
 
 
 def _with_interval(part: DifferencePart, error: "_PartError", *, exclusive: bool) -> DifferencePart:
@@ -151,21 +123,15 @@ def _is_exclusive(row: Row) -> bool:
 
 
 def _have_equal_shares(rows: Sequence[Row]) -> bool:
-    """True if no share differs beyond what chance makes of so many, where their errors are known."""
+    """True if no share differs beyond what chance makes of so many, where their errors are known and no line was edited."""
     parts = []
     for row in rows:
-        error, degrees = summed_error(_share_error(row, side) for side in ("base", "candidate"))
+        error, degrees = summed_error(share_error(row, side) for side in ("base", "candidate"))
         part = part_of(row["function"], row["base"], row["candidate"], error, degrees=degrees)
-        if part.low is None or _is_exclusive(row):
+        if part.low is None or _is_exclusive(row) or row.get("is_edited"):
             return False
         parts.append(part)
     return not any(beyond_chance(parts))
-
-
-def _share_error(row: Row, side: str) -> tuple[float, float]:
-    """Half of the 95 % interval of a share, and its degrees of freedom; NaN where it is not known."""
-    error, degrees = row[f"{side}_error"], row[f"{side}_degrees"]
-    return math.nan if error is None else error, math.inf if degrees is None else degrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +168,7 @@ def _time_error(row: Row, times: Pair, spent: Pair, compared: Row, slowed: float
         return _PartError(math.nan, math.nan, math.inf)
     side = math.log(compared["high"] / compared["low"]) / 2 / math.sqrt(2)  # of the logarithm of one side's time
     less, more = (-math.expm1(-side), math.expm1(min(side, 700.0)))
-    shares = [_share_error(row, name) for name in ("base", "candidate")]
+    shares = [share_error(row, name) for name in ("base", "candidate")]
     own = [(time * error, degrees) for time, (error, degrees) in zip(times, shares, strict=True)]
     base, candidate = map(abs, spent)
     reaches = (candidate * less, base * more), (candidate * more, base * less)
@@ -221,7 +187,7 @@ def _by_kernel(
     parts = []
     for row in found:
         if row["function"]:
-            shares = [_share_error(row, side) for side in ("base", "candidate")]
+            shares = [share_error(row, side) for side in ("base", "candidate")]
             error, degrees = summed_error((time * own, of) for time, (own, of) in zip(profiled, shares, strict=True))
             base, candidate = profiled[0] * row["base"], profiled[1] * row["candidate"]
             parts.append(part_of(row["function"], base, candidate, error, degrees=degrees))

@@ -9,6 +9,7 @@
 -- function            VARCHAR  Function that the line belongs to, operator or kernel.
 -- text                VARCHAR  Source text of the line.
 -- line                BIGINT   Line in the candidate's file, else in the base's; 0 for what no line of a file does.
+-- base_line           BIGINT   Line in the base's file; NULL of a part that the base does not have.
 -- base                DOUBLE   Share of the time of a call of the base, a list of run ids, 0 to 1.
 -- candidate           DOUBLE   The same of the candidate.
 -- base_error          DOUBLE   Half-width of the 95 % interval of the base's share; NULL of a single process.
@@ -38,6 +39,7 @@ sides AS (
 parts AS (
     SELECT
         sampled.case_id, sampled.kind, file, function, text, coalesce(max(line) FILTER (is_candidate), max(line)) AS line,
+        max(line) FILTER (NOT is_candidate) AS base_line,
         coalesce(sum(share) FILTER (NOT is_candidate), 0) / base_runs AS base,
         coalesce(sum(share) FILTER (is_candidate), 0) / candidate_runs AS candidate,
         CASE WHEN count(error) = count(*) THEN sqrt(coalesce(sum(variance) FILTER (NOT is_candidate), 0)) / base_runs END AS base_error,

@@ -13,6 +13,7 @@ from bench.query.comparison.sides import Side
 from bench.query.students_t import summed_error
 from bench.query.why.command import cells
 from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, decomposed, folded, part_of
+from bench.query.why.sampled_lines import EDITED, sampled_lines
 from bench.query.why.sources import ALIKE, by_case, label, whole_of
 from bench.query.why.why import why
 from bench.warehouse import recorder
@@ -112,6 +113,59 @@ def test_a_line_that_is_new_explains_a_function(warehouse: Builder) -> None:
     assert found.unattributed.difference == pytest.approx(10_000, rel=1e-3)
     moved = next(part for part in found.parts if part.name == "score: return a")
     assert moved.line == 5 and moved.base == pytest.approx(490_000, rel=1e-3)
+
+
+def test_a_line_that_was_edited_is_one_part(warehouse: Builder) -> None:
+    """Its difference is what the edit costs, not all of its time; the line below moved, and another was added."""
+    edited: Lines = {
+        (5, "a = sorted(x, key=f)"): [0.7, 0.71, 0.69], (6, "return a"): [0.2, 0.19, 0.21], (3, "f = len"): [0.09, 0.09, 0.09],
+        (0, ""): [0.01, 0.01, 0.01],
+    }  # fmt: skip
+    warehouse.add(*profiled("base", 1_000_000, BASE), *profiled("candidate", 2_000_000, edited))
+    found = why(warehouse, SIDES)
+
+    first = found.parts[0]
+    assert (first.name, first.line, first.changed) == ("score: a = sorted(x, key=f)", 5, True)
+    assert [first.base, first.candidate] == pytest.approx([500_000, 1_400_000], rel=1e-3)
+    assert [part.name for part in found.parts] == [first.name, "score: f = len", "score: return a"]
+    assert EDITED in found.notes and ALIKE not in found.notes
+    assert total(found) == found.whole.difference
+
+
+TEXTS = st.lists(
+    st.sampled_from(["a = f(x)", "a = f(x, 1)", "a = f(x, 2)", "b = g(y)", "b = g(y, z)", "return"]), unique=True
+)
+
+
+@given(TEXTS, TEXTS)
+def test_edited_lines_keep_every_share(base: list[str], candidate: list[str]) -> None:
+    """A line that both sides have stays itself wherever it went; another stands for no more than one line of the base."""
+
+    def share(texts: list[str], text: str) -> float:
+        return (texts.index(text) + 1) / 100 if text in texts else 0.0
+
+    def place(texts: list[str], text: str) -> int | None:
+        return texts.index(text) + 1 if text in texts else None
+
+    lines = [
+        {
+            "file": "work.py", "function": "score", "text": text, "line": place(candidate, text) or place(base, text),
+            "base_line": place(base, text), "base": share(base, text), "candidate": share(candidate, text),
+            "base_error": share(base, text) / 2, "candidate_error": 0.0, "base_degrees": 4.0, "candidate_degrees": None,
+        }
+        for text in {*base, *candidate}
+    ]  # fmt: skip
+    found = sampled_lines(lines)
+
+    for side, texts in (("base", base), ("candidate", candidate)):
+        assert sorted(row[side] for row in found if row[side]) == pytest.approx(
+            sorted(share(texts, text) for text in texts)
+        )
+    for row in found:
+        assert row["base_error"] == row["base"] / 2
+        assert ("is_edited" in row) == bool(row["base"] and row["candidate"] and row["text"] not in base)
+        assert row["text"] not in base or row["base"] in (0, share(base, row["text"]))
+    assert len(lines) - len(found) == sum("is_edited" in row for row in found)
 
 
 def test_a_line_that_is_too_short_for_one_profile_is_no_difference(warehouse: Builder) -> None:
