@@ -159,3 +159,19 @@ def test_a_report_shows_what_got_slower_in_a_picture_before_its_table(tmp_path: 
     slower, calm = (page.read_text() for page in pages)
     assert 'class="chart"' in slower.partition('<section id="regressions">')[2].partition("<table")[0]
     assert 'class="chart"' not in calm.partition('<section id="regressions">')[2].partition("</section>")[0]
+
+
+def test_a_speedup_below_its_limit_has_no_picture_of_its_own(tmp_path: Path) -> None:
+    """No run measures it: a report of it alone once ended with an unknown metric."""
+    pytest.importorskip("vl_convert")
+    for day in range(2):
+        with run("main", store=tmp_path / ".bench", run_id=f"day-{day}") as recorder:
+            for backend, each in (("eager", 1_000_000), ("inductor", 1_200_000 if day == 1 else 1_045_000)):
+                case = recorder.case("mlp", suite="builtin", mode="inference", backend=backend)
+                for block in range(10):
+                    case.timing(each + 1000 * ((7 * block + day) % 10), details={"block": block})
+                case.outcome("ok")
+    page = tmp_path / "day-1.html"
+
+    assert report(tmp_path / ".bench", "-o", str(page)).exit_code == 0
+    assert "speedup" in page.read_text().partition('<section id="regressions">')[2].partition("</section>")[0]
