@@ -75,6 +75,18 @@ def open_table(part: Part, records: str | None, *, key: str | None = None, value
     return _json(part, records) if key is None else _object(part, records, key, value)
 
 
+def lists_within(part: Part) -> list[str]:
+    """The paths to the lists of objects in a file that is one JSON object; none for any other file."""
+    try:
+        lines = (line.strip() for _, line in numbered_lines(part) if line.strip())
+        first, second = next(lines, b"").decode("utf-8-sig", "replace"), next(lines, None)
+        if not first.startswith("{") or (second is not None and _begins_lines(part, first)):
+            return []
+        return [*_lists(decode(read_text(part)))]
+    except BadRecord:
+        return []
+
+
 def lookup(cells: dict[str, Any], path: str) -> Any:
     """A cell by its column, or by a dotted path through objects; None if there is none."""
     if path in cells:

@@ -19,7 +19,7 @@ from ..readers.document import BadRecord, decode, show
 from ..readers.json_format import reject_file
 from ..readers.records import Record
 from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
-from ..readers.tables import TableFile, check_columns, lookup, open_table, spare
+from ..readers.tables import TableFile, check_columns, lists_within, lookup, open_table, spare
 from ..readers.units import unit_of
 from .columns import NO_VALUE, OtherColumns, sort_columns
 from .mapping import KEY, METRICS, OF_KEY, REPEATED, SUFFIXES, Mapping, Term, Value, measured_value, with_columns
@@ -79,6 +79,8 @@ class MappedFormat(Format):
             return None
         what = self.mapping.columns[missing]
         cure = f"The columns are: {', '.join(map(repr, table.columns))}."
+        if self.mapping.records is None and (within := lists_within(Part.alone(path))):
+            cure = f"Rows in a list within are read with {' or '.join(f'records={each}' for each in within)}."
         if what not in REPEATED:
             cure += f" A text for all rows is written {what}:={missing}"
         return "has " + str(UnknownName("column", missing, table.columns, cure=cure))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..format import Part
 from ..readers.document import BadRecord
-from ..readers.tables import open_table, spare
+from ..readers.tables import lists_within, open_table, spare
 from ..readers.units import unit_of
 from .columns import CLOCK, COUNTER, DATE, NO_VALUE, NUMBER_TEXT, WORD, OtherColumns, measure_of, sort_columns
 from .mapped import STATUS_WORDS
@@ -55,9 +55,14 @@ LONG = {
 
 
 def propose(path: Path) -> str | None:
-    """The words of `--map` that read a table; None for what is no table of numbers."""
+    """The words of `--map` that read a table, or the first list of rows within a JSON document; None for no table of numbers."""
+    return next(filter(None, (_propose(path, records) for records in (*lists_within(Part.alone(path)), None))), None)
+
+
+def _propose(path: Path, records: str | None) -> str | None:
+    """The words for the rows in a file, or for those at a path in it."""
     try:
-        table = open_table(Part.alone(path), None)
+        table = open_table(Part.alone(path), records)
         rows = [record.cells for record in itertools.islice(table.rows(), LOOKED_AT) if record.problem is None]
     except BadRecord:
         return None
@@ -76,7 +81,8 @@ def propose(path: Path) -> str | None:
     if table.kind == "json lines" and (words := _words_of_steps(columns)):
         return ",".join(words)
     others = sort_columns(rows, ())
-    return ",".join(_words(columns, others, path.stem)) or None
+    words = [*_words(columns, others, path.stem)]
+    return ",".join([f"records{Term(records)}", *words] if records and words else words) or None
 
 
 def _words_of_steps(columns: Mapping[str, list[str]]) -> list[str]:

@@ -57,7 +57,7 @@ class CallResults:
         try:
             runs = self.files.load(files, config, tags={**self.tags, "calls": self.calls})
         except BenchError as error:
-            return f"wrote what cannot be read: {first_line(str(error)).rstrip(':')}"
+            return f"wrote what cannot be read: {_cause(str(error))}"
         self.runs.setdefault(config, []).extend(runs)
         return ""
 
@@ -70,6 +70,16 @@ class CallResults:
             if config in self.runs:
                 found.setdefault(side, {})[config] = self.runs[config]
         return [*found.values()]
+
+
+def _cause(text: str) -> str:
+    """An error of a load in a line: what it says first, and the `--map` that it proposes or else the next line."""
+    first, *others = text.splitlines()
+    proposed = next(
+        (line.partition(" --map ")[2] for line in others if " --map " in line and "bench ingest" in line), ""
+    )
+    more = f"try --map {proposed}" if proposed else " ".join(others[:1]).strip()
+    return first_line(f"{first.rstrip(':')}; {more}" if more else first)
 
 
 def show_results(written: CallResults, results: "Sequence[CommandResult]", store: Store, fmt: str) -> None:

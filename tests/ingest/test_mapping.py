@@ -322,6 +322,15 @@ def test_a_wrong_column_names_the_nearest(tmp_path: Path) -> None:
     assert said == "has no column 'reslt'. Nearest: 'result'. The columns are: 'model', 'batch_size', 'result'."
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_rows_in_a_list_within_a_document_are_pointed_at(indent: int | None, tmp_path: Path) -> None:
+    """On one line, too, where the document could be the only row."""
+    lay(tmp_path, {"t.json": json.dumps({"of": {"all": [{"model": "a", "ms": 1}]}}, indent=indent)})
+    said = MappedFormat(parse_mapping(["name=model,value=ms"])).unfit(tmp_path / "t.json")
+    assert ("records=PATH: of.all" if indent else "are read with records=of.all.") in str(said)
+    assert MappedFormat(parse_mapping(["name=model,value=ms,records=of.all"])).unfit(tmp_path / "t.json") is None
+
+
 def test_a_field_of_json_may_be_anywhere_or_only_in_failures(tmp_path: Path) -> None:
     """A field in no row is a mistake, except for status and reason, which a good day lacks."""
     lines = [{"m": "a", "v": 1}] * 2000

@@ -40,6 +40,9 @@ TABLES = {
     'op;ms\na;1,5\nb;"1.234,5"\n': "name=op,value=ms,unit:=ms",  # the load says what is wrong with the numbers
     "op,ms,mode\na,1.5,x\nb\nc,abc,y\nd,2,y\n": "name=op,mode=mode,value=ms,unit:=ms",  # and rejects two of four rows
     "op,size,p\na,1,2\nb,abc,3\n": "name=op,parameters=size,value=p",  # a name that says nothing of numbers
+    '{"date": 5, "results": [{"model": "m", "lat_ms": 5.5}]}': "records=results,name=model,value=lat_ms,unit:=ms",
+    '{\n"gpu": {"runs": [{"a": "x"}, {"a": "y"}], "all": [{"op": "m", "ms": 1}]}}': "records=gpu.all,name=op,value=ms,unit:=ms",
+    '{"op": "a", "ms": 1, "of": [{"ms": 2}]}\n{"op": "b", "ms": 3}\n': "name=op,value=ms,unit:=ms",
     "a,b\nx,y\nz,w\n": None,
     "just text\n": None,
 }  # fmt: skip

@@ -98,7 +98,11 @@ def test_a_run_without_results_failed() -> None:
         "silent": ("true", "wrote no out.json"),
         "full": ("sh -c 'echo full disk >&2'", "wrote no out.json: full disk"),
         "ended": ("sh -c 'exit 3'", "exit code 3"),
-        "garbled": ("sh -c 'echo so it is > out.json'", "wrote what cannot be read: nothing in "),
+        "garbled": ("sh -c 'echo so it is > out.json'", "is recognised; out.json begins with: 'so it is'"),
+        "unknown": (
+            """sh -c 'echo "[{\\"op\\":\\"a\\",\\"ms\\":1}]" > out.json'""",
+            "; try --map name=op,value=ms,unit:=ms",
+        ),
     }
 
     names = [word for name in (*bad, "good") for word in ("--name", name)]
