@@ -70,7 +70,7 @@ class Share(Option):
 Where = Annotated[
     Mapping[str, Sequence[str]] | None,
     Option(
-        "Only rows with these values, of any column.", cls=Values, metavar="COLUMN=VALUE…", read=where_pairs,
+        "Only rows with these values, of any column or parameter.", cls=Values, metavar="COLUMN=VALUE…", read=where_pairs,
     ),
 ]  # fmt: skip
 Floor = Annotated[

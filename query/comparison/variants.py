@@ -14,6 +14,7 @@ from ...warehouse.snapshot import empty
 from ...warehouse.store import Notify
 from ...warehouse.views import compute_derived
 from ..axes import AXES, WORK_AXES
+from ..filters import parameter_text
 from .sides import Side, runs_of
 
 if TYPE_CHECKING:
@@ -130,11 +131,11 @@ def _check(warehouse: "Warehouse", column: str, values: Sequence[str], runs: lis
 
 def _known(warehouse: "Warehouse", column: str, keys: Sequence[str], runs: Sequence[str]) -> list[str]:
     """The values of a column in the cases of these runs."""
-    expression, parameters = _value(column, column not in keys)
+    expression = _value(column, column not in keys)
     found = warehouse.rows(
         f"SELECT DISTINCT {expression} AS value FROM cases"
         " WHERE list_contains($runs::VARCHAR[], run_id) AND value IS NOT NULL ORDER BY ALL",
-        {**parameters, "runs": [*runs]},
+        {"runs": [*runs]},
     )
     return [value for (value,) in found]
 
@@ -147,12 +148,9 @@ def _keys(warehouse: "Warehouse", runs: Sequence[str]) -> list[str]:
     return [key for (key,) in warehouse.rows(query, [[*runs]])]
 
 
-def _value(column: str, is_axis: bool) -> tuple[str, dict[str, str]]:
-    """A column of `cases` as SQL, a text, with the parameters it takes."""
-    if is_axis:
-        return f"{quote(column)}::VARCHAR", {}
-    pointer = "/" + column.replace("~", "~0").replace("/", "~1")
-    return "json_extract_string(parameters, $pointer::VARCHAR)", {"pointer": pointer}
+def _value(column: str, is_axis: bool) -> str:
+    """A column of `cases` as SQL, a text."""
+    return f"{quote(column)}::VARCHAR" if is_axis else parameter_text(column)
 
 
 def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: list[str]) -> list[str]:
@@ -167,7 +165,8 @@ def _split(warehouse: "Warehouse", column: str, values: tuple[str, str], runs: l
         {"values": [*values], "runs": runs},
     )
     is_axis = column not in _keys(warehouse, runs)
-    expression, parameters = _value(column, is_axis)
+    expression = _value(column, is_axis)
+    parameters: dict[str, str] = {}
     if column == "name" and is_axis:  # each case has one
         without, parameters = "$both::VARCHAR AS name", {"both": " → ".join(values)}
     elif is_axis:

@@ -55,6 +55,22 @@ def test_a_case_is_one_row_with_its_doubt() -> None:
     )  # fmt: skip
 
 
+def test_a_parameter_that_the_table_shows_chooses_cases() -> None:
+    """By its own name, as a column does; a wrong one names the nearest."""
+    cases = [
+        case("net", parameters={"a/b 'c'": size, "variant": text}) for size, text in ((1, "x"), (2, "x"), (2, "y"))
+    ]
+    warehouse = Builder().add(run(), *cases, *(timing(each, 1_000_000) for each in cases))
+
+    chosen = results(warehouse, ["run"], {"a/b 'c'": ["2"], "variant": ["x", "y"]}).rows
+
+    assert sorted(json.loads(row["parameters"])["variant"] for row in chosen) == ["x", "y"]
+    with pytest.raises(UnknownName, match=r"no variant 'z' in case_results\. Known: 'x', 'y'\."):
+        results(warehouse, ["run"], {"variant": ["z"]})
+    with pytest.raises(UnknownName, match=r"Nearest: 'variant'"):
+        results(warehouse, ["run"], {"varant": ["x"]})
+
+
 @pytest.mark.exhaustive
 def test_failed_requests_are_counted_beside_the_status() -> None:
     """A case that was measured is ok though some of its calls failed; where none did, there is no column."""
