@@ -12,6 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ..errors import BenchError
 from ..settings import SETTINGS
 from ..store import Store
 from .completion import complete
@@ -31,6 +32,9 @@ ENDINGS = {
     ".pq": "parquet",
     ".txt": "table",
 }  # of a file -> format
+OTHER_ENDINGS = (  # of files that no format writes
+    ".html", ".htm", ".svg", ".png", ".pdf", ".xlsx", ".xls", ".tsv", ".yaml", ".gz", ".zip", ".db",
+)  # fmt: skip
 
 
 HELP_ALL = f"{__name__}.help_all"
@@ -189,7 +193,13 @@ class PlainCommand(click.Command):
             and ctx.params.get("fmt") == "table"
             and source is ParameterSource.DEFAULT
         ):
-            ctx.params["fmt"] = ENDINGS.get(os.path.splitext(output)[1].lower(), "table")
+            ending = os.path.splitext(output)[1].lower()
+            if ending in OTHER_ENDINGS:
+                raise BenchError(
+                    f"cannot tell the format of {os.fspath(output)!r}. Name it {', '.join(ENDINGS)}, or say --format. "
+                    "Pages are written by `bench report`, pictures by `bench viz`."
+                )
+            ctx.params["fmt"] = ENDINGS.get(ending, "table")
         return super().invoke(ctx)
 
 

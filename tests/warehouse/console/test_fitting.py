@@ -133,7 +133,8 @@ def test_a_reason_with_room_stays_in_its_row(
     [
         (["-o", "rows.csv"], "csv"), (["-o", "ROWS.JSON"], "json"), (["-o", "rows.parquet"], "parquet"),
         (["-o", "rows.md"], "markdown"), (["-o", "rows"], "table"), (["-o", "rows.csv", "--format", "json"], "json"),
-        (["-o", "rows.csv", "--format", "table"], "table"), ([], "table"),
+        (["-o", "rows.csv", "--format", "table"], "table"), ([], "table"), (["-o", "rows.2"], "table"),
+        (["-o", "rows.html", "--format", "csv"], "csv"),
     ],
 )  # fmt: skip
 def test_the_ending_of_the_output_chooses_the_format(words: list[str], expected: str) -> None:
@@ -146,6 +147,8 @@ def test_the_ending_of_the_output_chooses_the_format(words: list[str], expected:
         click.echo(fmt)
 
     assert CliRunner().invoke(command, words).output.strip() == expected
+    refused = CliRunner().invoke(command, ["-o", "rows.HTML"])
+    assert refused.output == "" and "Name it .csv, " in str(refused.exception)
 
 
 def test_every_character_takes_the_columns_that_unicode_says() -> None:
