@@ -122,7 +122,7 @@ SETTINGS = {
         ),
         ProjectSetting("floor", "share", FLOOR, "Smallest change that counts, such as 3%.", _share, "BENCH_FLOOR"),
         ProjectSetting(
-            "floors", "list of {metric, case, floor}", (),
+            "floors", 'list of {metric, case, floor}, such as [{case = "io/*", floor = "10%"}]', (),
             "Floors of some metrics and cases, by patterns with * and ?; the last that fits counts.", _floors,
         ),
         ProjectSetting(
@@ -200,7 +200,7 @@ def _parsed(path: Path, text: str) -> ProjectFile:
         raise BenchError(f"{path}: tool.bench is not a table. Write its keys below [tool.bench].")
     for key in table:
         if key not in SETTINGS:
-            raise UnknownName("setting", key, SETTINGS, where=str(path), cure="List them with: bench settings")
+            raise UnknownName("setting", key, SETTINGS, where=str(path), cure=f"Settings: {', '.join(SETTINGS)}")
     values = {key: _checked(SETTINGS[key], value, str(path)) for key, value in table.items()}
     for key in _OF_FOLDER:
         if key in values and "://" not in values[key]:

@@ -83,12 +83,16 @@ def test_a_pyproject_without_the_table_is_passed_by(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("flor = 1", UnknownName, "no setting 'flor' in .*bench.toml. Nearest: 'floor'"),
+        (
+            "flor = 1",
+            UnknownName,
+            "no setting 'flor' in .*bench.toml. Nearest: 'floor'.* Settings: store, config, floor,",
+        ),
         ("floor = 'much'", BenchError, "bench.toml: floor: 'much' is not a share"),
         ("floor = true", BenchError, "floor = True: expected"),
         ("metrics = 3", BenchError, "metrics = 3: expected list of texts"),
         ("headline = 'mode'", BenchError, r"headline = 'mode': expected median \| mean \| minimum"),
-        ("floors = [{ metric = 'x' }]", BenchError, "floors = .*: expected list of"),
+        ("floors = [{ metric = 'x' }]", BenchError, r"floors = .*: expected list of .*\[{case = "),
         ("floors = [{ metrics = 'x', floor = 1 }]", UnknownName, "Nearest: 'metric'"),
         ("store = [", BenchError, "bench.toml is not valid TOML"),
     ],
