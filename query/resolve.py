@@ -2,13 +2,14 @@
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..warehouse.console.numbers import counted
-from ..warehouse.errors import BenchError, UnknownName
+from ..warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..warehouse.events import STATUSES
 from ..warehouse.log import EventLog
 from ..warehouse.schema import quote
@@ -203,6 +204,11 @@ def _named(rows: Iterable[tuple[Any, ...]]) -> list[RunNames]:
     return [RunNames(*row[:4]) for row in rows]
 
 
+def is_config(warehouse: "Warehouse", name: str) -> bool:
+    """True if a run has this config."""
+    return bool(warehouse.rows("SELECT 1 FROM runs WHERE config = ? LIMIT 1", [name]))
+
+
 def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequence[str], *, place: str = "") -> None:
     """Raise UnknownName for a value that a column does not hold, or say where its runs were archived.
 
@@ -222,6 +228,10 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
             cure = "" if place else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
                 _raise_if_removed(warehouse, value)
+                if is_config(warehouse, value):
+                    raise NothingToShow(
+                        f"config {value!r} has runs, but nothing to show here: bench show {shlex.quote(value)}"
+                    )
                 cure = "List them with: bench list configs"
             where = place or ("" if view.startswith("(") else view)  # other views may well have it
             raise UnknownName(COLUMN_LABELS.get(column, column), value, known, where=where, cure=cure)

@@ -4,6 +4,7 @@ import datetime
 import functools
 import importlib
 import itertools
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from ...warehouse.snapshot import meanwhile
 from ..ask import Answer, ask
 from ..axes import AXES
 from ..filters import build_filter
+from ..resolve import is_config
 from .changepoints import LEAST_RUNS
 
 if TYPE_CHECKING:
@@ -85,7 +87,10 @@ def choose(warehouse: "Warehouse", where: Mapping[str, Sequence[str]], pattern: 
         fits = "lower(name) GLOB lower(?)" if set(pattern) & set("*?") else "contains(lower(name), lower(?))"
         if not warehouse.rows(f"SELECT 1 FROM history_series WHERE {fits} LIMIT 1", [pattern]):
             known = [name for (name,) in warehouse.rows("SELECT DISTINCT name FROM history_series ORDER BY 1") if name]
-            raise UnknownName("model", pattern, known, cure="List them with: bench list cases")
+            cure = "List them with: bench list cases"
+            if is_config(warehouse, pattern):
+                cure = f"It is a config: bench history --configs {shlex.quote(pattern)}"
+            raise UnknownName("model", pattern, known, cure=cure)
         condition = f"{condition} AND {fits}"
         parameters.append(pattern)
     usual = "true" if where.get("metric") else USUAL

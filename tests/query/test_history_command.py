@@ -251,6 +251,7 @@ def test_progress_is_told_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
     ("arguments", "kind", "message"),
     [
         (("nobody",), UnknownName, "no model 'nobody'. Known: 'lstm', 'mlp'"),
+        (("main",), UnknownName, "It is a config: bench history --configs main"),
         (("--metrics", "latancy"), UnknownName, "'latency'"),
         (("--configs", "mian"), UnknownName, "'main'"),
         (
