@@ -229,9 +229,8 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
             if column == "config":
                 _raise_if_removed(warehouse, value)
                 if is_config(warehouse, value):
-                    raise NothingToShow(
-                        f"config {value!r} has runs, but nothing to show here: bench show {shlex.quote(value)}"
-                    )
+                    cure = f"See what they recorded with: bench show {shlex.quote(value)}"
+                    raise NothingToShow(f"config {value!r} has runs, but nothing to show here. {cure}")
                 cure = "List them with: bench list configs"
             where = place or ("" if view.startswith("(") else view)  # other views may well have it
             raise UnknownName(COLUMN_LABELS.get(column, column), value, known, where=where, cure=cure)

@@ -48,7 +48,7 @@ def failed(
         ("measure model", "UnknownName", "no measure command 'model'.", "List them with:", ["models"], 2),
         ("history --metrics rss_peak --configs base", "NothingToShow", "nothing measured matches.", "See what there is", [], 3),
         ("compare zzz candidate", "UnknownName", "no run 'zzz' in", "List them with: bench list runs", [], 2),
-        ("plan --configs imported", "NothingToShow", "config 'imported' has runs", "bench show", None, 3),
+        ("plan --configs imported", "NothingToShow", "config 'imported' has runs", "See what they recorded", None, 3),
     ]),
 )  # fmt: skip
 def test_an_error_in_its_parts(
