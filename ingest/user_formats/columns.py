@@ -27,10 +27,11 @@ IDENTIFIER = re.compile(r"(.*[ _])?(id|uuid|guid|hash)", re.IGNORECASE)
 HEXADECIMAL = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,64}")
 
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|%|/|[毫微纳]?秒")
+_SMALL, _CAPITAL = "a-zß-öø-ÿ", "A-ZÀ-ÖØ-Þ"
+WORD = re.compile(rf"[µμ][sS]|[{_CAPITAL}]+(?![{_SMALL}])|[{_CAPITAL}]?[{_SMALL}]+|\d+|%|/|[毫微纳]?秒")
 UNITS = {  # last words of a name that are its unit -> unit
-    "ns": "ns", "us": "us", "ms": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s", "usec": "us", "msec": "ms",
-    "nsec": "ns",
+    "ns": "ns", "us": "us", "µs": "us", "μs": "us", "ms": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
+    "usec": "us", "msec": "ms", "nsec": "ns",
     "microseconds": "us", "milliseconds": "ms", "nanoseconds": "ns", "minutes": "min", "hours": "hours", "kb": "KB", "mb": "MB",
     "gb": "GB", "kib": "KiB", "mib": "MiB", "gib": "GiB", "bytes": "bytes", "pct": "%", "percent": "%", "%": "%", "watts": "W",
     "joules": "J", "gbps": "GB/s", "tflops": "TFLOPS", "gflops": "GFLOPS", "tokens/s": "tokens/s", "requests/s": "requests/s",

@@ -765,6 +765,8 @@ def test_a_negative_duration_is_a_reject(tmp_path: Path) -> None:
         ("timeout_s", None), ("cache_mb", None), ("batch_size", None), ("top_p", None), ("learning_rate", None),
         ("request_rate", None), ("max_tokens", None), ("slo_ttft_ms", None), ("memory_limit_gb", None), ("temperature", None),
         ("warmup_ms", None), ("", None), ("耗时_毫秒", {"unit": "ms"}), ("微秒", {"unit": "us"}), ("名称", None),
+        ("Time (µs)", {"unit": "us"}), ("latency_μs", {"unit": "us"}), ("TIME [µS]", {"unit": "us"}), ("耗时µs", {"unit": "us"}),
+        ("mesurés", None),
     ],
 )  # fmt: skip
 def test_unit_and_direction_of_a_column_by_its_name(name: str, expected: dict[str, str] | None) -> None:
