@@ -350,7 +350,9 @@ def _again(warehouse: "Warehouse", cases: Mapping[str, Sequence[str | None]]) ->
             """,
             {"run_id": run_id, "case_ids": announced},
         )
-        places = [(config, path if how else str(Path(path).parent), how) for config, path, how in sources]
+        ((files,),) = warehouse.rows("SELECT count(DISTINCT source_id) FROM sources WHERE run_id = ?", [run_id])
+        is_lone = files == 1  # what else is in its folder may be of another kind
+        places = [(config, path if how or is_lone else str(Path(path).parent), how) for config, path, how in sources]
         commands = commands_for(warehouse, run_id, announced)
         ((own,),) = warehouse.rows("SELECT min(command) FROM runs WHERE run_id = ?", [run_id])
         if not isinstance(commands, str):

@@ -215,7 +215,10 @@ def test_an_imported_figure_leads_to_its_line() -> None:
     assert parts["absolute_latency"].sentences == ["median 2 ms (n=1)"]
     assert found.data.rows == [(None, 2e6, "ns", "2.0", "ms", "profiles/a.csv", 3)]
     assert parts["imported from"].rows == [("profiles/a.csv", 3, 3, 1)]
-    assert parts["measure it again"].sentences == ["bench ingest 'A: b:profiles'"]
+    assert parts["measure it again"].sentences == ["bench ingest 'A: b:profiles/a.csv'"]
+    warehouse.add(source("b.csv", config="A: b"))
+    parts = {part.title: part for part in explain_case(warehouse, "m", metric="absolute_latency").parts}
+    assert parts["measure it again"].sentences == ["bench ingest 'A: b:profiles'"]  # a result set
 
 
 @exhaustive
@@ -338,7 +341,7 @@ def test_a_scheduler_step_leads_to_its_lines(warehouse: Builder) -> None:
     assert parts["model_run, steady"].sentences[0].startswith("median 65 ms (n=2)")
     assert [(row[1], row[4], row[-1]) for row in found.data.rows] == [(600, 60.0, 1), (700, 70.0, 3)]
     assert parts["imported from"].rows == [("profiles/p.jsonl", 1, 3, 2)]
-    assert parts["measure it again"].sentences == ["bench ingest A:profiles"]
+    assert parts["measure it again"].sentences == ["bench ingest A:profiles/p.jsonl"]
 
 
 @exhaustive
