@@ -14,7 +14,7 @@ from ..warehouse.events import STATUSES
 from ..warehouse.log import EventLog
 from ..warehouse.schema import quote
 from ..warehouse.upkeep.healing import note
-from .run_paths import is_path, runs_of_path
+from .run_paths import GatheredStore, is_path, place_of, runs_of_path
 
 if TYPE_CHECKING:
     from ..warehouse.database import Warehouse
@@ -85,6 +85,8 @@ def named_runs(warehouse: "Warehouse", name: str) -> list[str]:
     runs = matching_runs(base, rows)
     if not runs:
         _raise_if_removed(warehouse, base)
+        if not rows and place_of(warehouse, name):
+            raise BenchError(f"{name} holds no result")
         if not rows:
             cures = removed_runs(warehouse) or ["Record with `bench measure`, or load with: bench ingest PATH"]
             if EventLog(warehouse.store).being_written():
@@ -225,7 +227,8 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
         known += [status for status in STATUSES if status not in known]
     for value in values:
         if value not in known:
-            cure = "" if place else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
+            found_elsewhere = place or isinstance(warehouse.store, GatheredStore)  # where a command would not look
+            cure = "" if found_elsewhere else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
                 _raise_if_removed(warehouse, value)
                 if is_config(warehouse, value):

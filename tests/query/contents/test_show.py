@@ -71,6 +71,17 @@ def test_a_parameter_that_the_table_shows_chooses_cases() -> None:
         results(warehouse, ["run"], {"varant": ["x"]})
 
 
+def test_errors_about_a_file_are_not_about_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without results is not a lack of runs here, and no command is proposed that would look here for its values."""
+    monkeypatch.chdir(tmp_path)
+    Path("empty.csv").touch()
+    Path("two.json").write_text(json.dumps(HYPERFINE))
+
+    assert str(typed("show", "empty.csv").exception) == "empty.csv holds no result"
+    said = str(typed("show", "two.json", "--models", "sleep 1").exception)
+    assert said.endswith("Nearest: 'sleep 0.1', 'sleep 0.2'.")
+
+
 @pytest.mark.exhaustive
 def test_failed_requests_are_counted_beside_the_status() -> None:
     """A case that was measured is ok though some of its calls failed; where none did, there is no column."""
