@@ -39,6 +39,13 @@ class _ReaderLeft(Exception):
     """The reader of a command's output has closed the pipe."""
 
 
+def _chart(name: str) -> str | None:
+    """The command that draws a chart of this name; None if there is none."""
+    from .viz.command import CHARTS
+
+    return f"viz {name}" if name in CHARTS else None
+
+
 class Commands(LazyGroup):
     """All commands, grouped by what one wants; names of earlier versions go on working, unlisted."""
 
@@ -55,9 +62,8 @@ class Commands(LazyGroup):
                 ctx.exit()
         if args and args[0] in EARLIER:
             args = [*EARLIER[args[0]], *args[1:]]
-        if args and args[0] in OTHER_NAMES:
+        if args and args[0] not in self.entries and (name := OTHER_NAMES.get(args[0]) or _chart(args[0])):
             choose_format_early(args[1:], interspersed=True)
-            name = OTHER_NAMES[args[0]]
             raise BenchError(f"no command {args[0]!r}. It is called {name} here: bench {name} --help")
         return super().resolve_command(ctx, args)
 

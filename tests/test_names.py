@@ -100,9 +100,10 @@ def test_two_runs_are_compared_in_one_call(tmp_path: Path) -> None:
         ("import", "ingest"),
         ("query", "sql"),
         ("diff", "compare"),
+        ("pareto", "viz pareto"),
     ],
 )
-def test_a_name_of_another_tool_is_answered_with_ours(name: str, here: str) -> None:
+def test_a_name_of_another_tool_or_of_a_chart_is_answered_with_ours(name: str, here: str) -> None:
     """It is not carried out."""
     found = run(name, "anything")
 
