@@ -28,7 +28,7 @@ from ...exhaustive import exhaustive
 WORK = """
 import json, threading, time
 
-LOCK, ENDED, TAKEN, LIST = threading.Lock(), threading.Event(), [], [*range(100_000)]
+LOCK, ENDED, TAKEN, LOOK, LIST = threading.Lock(), threading.Event(), [], [], [*range(100_000)]
 
 def hold():
     while not ENDED.wait(0.0005):
@@ -48,6 +48,10 @@ def by_library(look):
 
 def directly(look):
     look(0)
+
+def imports(look):
+    LOOK[:] = [look]
+    import bench_test_library
 
 def keyed():
     end = time.perf_counter() + 0.05
@@ -94,10 +98,25 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OwnClock, "waited", lambda _: 0)
 
 
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize(("function", "text"), [("by_library", "default=look"), ("directly", "look(0)")])
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that was installed, which looks while it is imported."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    (folder / "bench_test_library.py").write_text("from bench_test_lines import LOOK\nLOOK[0](0)\n")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "bench_test_library", raising=False)
+    folders = [*line_times._library_folders(), str(folder)]
+    monkeypatch.setattr(line_times, "_library_folders", lambda: folders)
+
+
+@pytest.mark.usefixtures("alone", "library")
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [("by_library", "default=look"), ("directly", "look(0)"), ("imports", "import bench_test_library")],
+)
 def test_time_belongs_to_the_line_of_the_users_code(function: str, text: str, work: Any) -> None:
-    """Also where a library that it calls is at work."""
+    """Also where a library that it calls or imports is at work."""
     sampler = LineSampler()
 
     def look(_: object) -> str:
