@@ -112,7 +112,8 @@ class Show(Question[RunResults]):
 
         def sentences() -> Iterator[str]:
             if not found.rows:
-                yield "no case. What the run was: bench show --details"
+                some = " of these" if any(where.values()) else ""
+                yield f"no case{some}. What the run was: {shlex.join(['bench', 'show', *self.runs, '--details'])}"
             if len(found.rows) < found.total:
                 yield f"{found.total - len(found.rows):,} more without --limit"
             yield from training_sentences(warehouse, chosen)
