@@ -12,7 +12,7 @@ from ... import sql
 from ...warehouse.console.completion import complete
 from ...warehouse.console.declared import Backends, Limit, Models, Option, Positional, Statuses, Suites, Surface
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import notify
+from ...warehouse.console.options import notify, store_words
 from ...warehouse.store import Store
 from ..filters import asked_metrics
 from ..question import Asker, PeopleTable, Question, Reply, Where, command_of
@@ -147,11 +147,12 @@ def show_first(warehouse: "Warehouse", runs: Sequence[str]) -> None:
     notify(heading(warehouse, [newest], calls))
     _table(found).write("table", None)
     rest = f"{counted(found.total - FIRST, 'more case')}: " if found.total > FIRST else ""
+    where = store_words(warehouse.store)
     if calls:
-        notify(f"{rest}bench show {shlex.quote(found.rows[0]['config'])}")
+        notify(f"{rest}bench show {shlex.quote(found.rows[0]['config'])}{where}")
         return
     others = f" (the newest of {len(runs)} runs)" if len(runs) > 1 else ""
-    notify(f"{rest}bench show {newest[:13]}{others}")
+    notify(f"{rest}bench show {newest[:13]}{where}{others}")
 
 
 def _table(found: RunResults) -> PeopleTable:

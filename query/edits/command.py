@@ -8,7 +8,7 @@ import click
 
 from ...warehouse.console.completion import complete
 from ...warehouse.console.numbers import counted
-from ...warehouse.console.options import Command, notify, store_option
+from ...warehouse.console.options import Command, notify, store_option, store_words
 from ...warehouse.console.tables import write_rows
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
@@ -49,7 +49,7 @@ def forget(names: tuple[str, ...], reason: str | None, yes: bool, store: Store) 
     if not yes:
         runs = preview(store, names)
         _show(runs)
-        notify(f"{counted(len(runs), 'run')} would be forgotten; nothing has changed. {_again('forget', names)}")
+        notify(f"{counted(len(runs), 'run')} would be forgotten; nothing has changed. {_again('forget', names, store)}")
         return
     runs = forget_runs(store, names, reason=reason, notify=notify)
     _show(runs)
@@ -95,7 +95,7 @@ def rename(run: str, config: str, yes: bool, store: Store) -> None:
     else:
         notify(
             f"{counted(len(runs), 'run')} would be of {config}, beside any that are already; nothing has changed. "
-            f"{_again('rename', [run, config])}"
+            f"{_again('rename', [run, config], store)}"
         )
 
 
@@ -111,7 +111,7 @@ def tag(run: str, tags: tuple[str, ...], remove: bool, store: Store) -> None:
         bench tag latest machine=lab-3 driver=570
         bench tag --remove latest machine
     """
-    details = f"bench show {shlex.quote(run)} --details"
+    details = f"bench show {shlex.quote(run)} --details{store_words(store)}"
     if remove:
         _show(untag_runs(store, [run], tags, notify=notify))
         notify(f"labels removed; see what is left with: {details}")
@@ -140,5 +140,5 @@ def _files(paths: Sequence[str]) -> str | None:
     return (paths[0] + (f" and {len(paths) - 1} more" if paths[1:] else "")) if paths else None
 
 
-def _again(command: str, words: Sequence[str]) -> str:
-    return f"Do it with: bench {command} {shlex.join(words)} --yes"
+def _again(command: str, words: Sequence[str], store: Store) -> str:
+    return f"Do it with: bench {command} {shlex.join(words)} --yes{store_words(store)}"

@@ -447,6 +447,23 @@ def bench(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     return lambda *arguments: CliRunner().invoke(cli, arguments)
 
 
+def test_a_proposed_command_asks_the_same_store(
+    tmp_path: Path, bench: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says --store where it would ask another one: `forget latest` there would be of another run."""
+    other, table = str(tmp_path / "an other"), tmp_path / "t.csv"
+    table.write_text("op,ms\na,1\n")
+    said = [
+        bench("ingest", "--store", other, str(table), "--map", "name=op,value=ms,unit=ms").stderr.splitlines()[-1],
+        bench("forget", "latest", "--store", other).stderr.strip(),
+        bench("--store", other, "tag", "latest", "a=b").stderr.strip(),
+    ]
+    assert all(line.endswith(f" --store '{other}'") for line in said), said
+    monkeypatch.setenv("BENCH_STORE", other)
+    assert bench("forget", "latest").stderr.strip().endswith("bench forget latest --yes")
+    assert bench("forget", "latest", "--store", other).stderr.strip().endswith("bench forget latest --yes")
+
+
 @pytest.mark.exhaustive
 def test_forget_and_rename_list_what_they_would_do_until_told_yes(store: Store, bench: Callable[..., Result]) -> None:
     """The command that does it is printed."""

@@ -311,6 +311,17 @@ def _open_store(ctx: click.Context, param: click.Parameter, value: str | None) -
     return Store.find(value)
 
 
+def store_words(store: Store) -> str:
+    """The option that a proposed command needs to ask this store, after a space; nothing where it would without one."""
+    context = click.get_current_context(silent=True)
+    named = context is not None and isinstance(context.find_root().params.get("store"), str)  # bench --store S COMMAND
+    try:
+        needed = named or Store.find() != store
+    except BenchError:  # the environment names none, and need not
+        needed = True
+    return f" --store {shlex.quote(str(store))}" if needed else ""
+
+
 def notify(sentence: str) -> None:
     """Write a sentence to stderr with its control characters escaped; stdout is for data."""
     sys.stdout.flush()
