@@ -12,7 +12,7 @@ import click
 
 from ..warehouse.console.completion import complete
 from ..warehouse.console.fitting import wide_option, write_fitted
-from ..warehouse.console.options import Command, Values, format_option, store_option
+from ..warehouse.console.options import Command, Values, format_option, store_option, store_words
 from ..warehouse.environment import COMMIT
 from ..warehouse.errors import BenchError
 from ..warehouse.secrets import KEEP
@@ -187,6 +187,7 @@ def recorded(run: "Run", then: str | None = None) -> None:
         KeyboardInterrupt: The run was interrupted.
     """
     then = then or f"Every sample of it:\n  bench sql \"FROM samples WHERE run_id = '{run.run_id}'\""
+    then += store_words(run.store) if "bench " in then else ""
     talk(f"recorded as run {run.run_id} in {run.store}. {then}")
     if run.status == "interrupted":
         raise KeyboardInterrupt

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from ...warehouse.console.numbers import change_of, duration, percent, share
+from ...warehouse.console.options import store_words
 from ...warehouse.errors import BenchError
 from ...warehouse.store import Store
 from ..recorded_options import options_of_words
@@ -217,7 +218,8 @@ class Measurements:
         for sentence in self._sentences:
             terminalreporter.write_line(sentence)
         terminalreporter.write_line(f"recorded as run {self._run.run_id} in {self.store}. Every sample of it:")
-        terminalreporter.write_line(f"  bench sql \"FROM samples WHERE run_id = '{self._run.run_id}'\"")
+        query = f"FROM samples WHERE run_id = '{self._run.run_id}'"
+        terminalreporter.write_line(f'  bench sql "{query}"{store_words(self.store)}')
 
 
 def _failed(item: pytest.Item, text: str) -> pytest.TestReport:

@@ -426,8 +426,10 @@ def test_ctrl_c_shows_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     result = measure("json:dumps", "--arg", "obj=1")
 
     assert "interrupted" in result.stdout
-    assert "recorded as run" in result.stderr
+    assert "recorded as run" in result.stderr and "--store" not in result.stderr
     assert isinstance(result.exception, KeyboardInterrupt | click.Abort)
+    elsewhere = measure("json:dumps", "--arg", "obj=1", "--store", "else where")
+    assert elsewhere.stderr.rstrip().endswith(f"'\" --store '{Path('else where').absolute()}'")
 
 
 def test_what_a_row_cannot_say_is_said() -> None:
