@@ -114,6 +114,7 @@ def test_floors_of_the_project_hold_by_metric_and_case(project: Store) -> None:
     assert found == {"io/read": "within 60 %", "work": "within 4 %"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sampled(["io/read", "io/[x]y", "io", "work", "i\no/", "IO/x"], "io/[x]y"))
 def test_python_reads_floors_as_sql_does(project: Store, name: str) -> None:
     """A pattern with * and ? means the same to a search for a commit, and signs of regular expressions are letters."""

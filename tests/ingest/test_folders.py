@@ -154,6 +154,7 @@ def titled(began: str) -> bytes:
     ).encode()
 
 
+@exhaustive
 @pytest.mark.parametrize("result", first_of(1, [served, titled]))
 def test_files_that_say_they_are_of_several_nights_are_several_runs(
     load: Load, rows: Rows, tmp_path: Path, result: Callable[[str], bytes]

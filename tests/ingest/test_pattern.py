@@ -149,6 +149,7 @@ def ingest(load: Callable[..., IngestReport], path: Path, pattern: str = TOOK, *
     return load(path, sources=SourceOptions(own=Pattern(pattern, maps)))
 
 
+@exhaustive
 def test_a_log_that_grew(load: Callable[..., IngestReport], rows: Rows, tmp_path: Path) -> None:
     """Only its new whole lines are read, numbered on, into the same run; a number that is being written waits."""
     lay(tmp_path, {"x/x.log": LOG + "tail took 1"})

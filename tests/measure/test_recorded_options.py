@@ -69,6 +69,7 @@ def test_what_was_given_comes_out_again(kind: str, line: str, tmp_path: Path) ->
     assert [*again.meta.values()][-1:] == [*typed.meta.values()][-1:]
 
 
+@pytest.mark.exhaustive
 def test_roles_say_what_how_which_sides_and_where(tmp_path: Path) -> None:
     """Options of rows and of sides that took turns are no part of the measurement."""
     where = "--config c --tag a=b --store s --format csv --commit abcdef1 --wide"

@@ -154,6 +154,7 @@ def test_what_a_comment_has_no_room_for_is_listed_by_the_same_command(
     assert f"more_: `{command} --all`" in text
 
 
+@exhaustive
 def test_data_carry_every_row(bench: Bench, tmp_path: Path) -> None:
     """Every row and column of the macro, what is the same and what has no direction too; nothing is said."""
     rows = list(csv.DictReader(io.StringIO(bench("main", "branch", "--format", "csv").stdout)))

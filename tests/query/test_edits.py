@@ -121,6 +121,7 @@ def change_all(store: Store) -> None:
     untag(store, ["base"], ["a", "gpu"])
 
 
+@exhaustive
 def test_a_rebuild_from_the_log_alone_gives_the_same_store(store: Store) -> None:
     """The log holds every change; the warehouse may be deleted."""
     change_all(store)

@@ -351,6 +351,7 @@ CELLS = """
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", first_of(1, ["csv", "parquet"]))
 def test_a_table_comes_back_whole(bench: Bench, store: Store, tmp_path: Path, kind: str) -> None:
     """Every cell and ending, axes and all; loaded once."""

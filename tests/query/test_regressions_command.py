@@ -80,6 +80,7 @@ def bench() -> Bench:
     return lambda *arguments: CliRunner().invoke(cli, ["regressions", "--wide", *arguments], standalone_mode=False)
 
 
+@exhaustive
 def test_nothing_worse_is_fine(store: Store, bench: Bench) -> None:
     """A sentence that says so and one with how much was judged, exit code 0, no headings; --all shows every comparison.
 

@@ -112,6 +112,7 @@ def test_a_slower_run_is_bad_news_with_the_cases_that_are() -> None:
     assert told == {"bert": 0.3, "gpt": 0.3, "vit": 0.3}
 
 
+@exhaustive
 @pytest.mark.parametrize(
     ("factor", "good", "verdict"),
     [
@@ -255,6 +256,7 @@ def test_parts_of_a_night_are_not_set_beside_each_other() -> None:
     assert "parts" not in dict(asked(*WEEK).document.facts)
 
 
+@exhaustive
 @pytest.mark.parametrize("part", sampled(["day-04", "day-05", "day-06"], "day-05"))
 def test_a_report_of_a_part_sums_up_the_whole_night(part: str) -> None:
     """Summary, cases and warnings are of all parts, beside all of the night before, whichever part is named."""

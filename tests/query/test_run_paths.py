@@ -55,6 +55,7 @@ def test_two_folders_that_share_a_file_are_two_sides(tmp_path: Path, monkeypatch
     assert "sleep" in done.stdout and "true" in done.stdout
 
 
+@exhaustive
 @pytest.mark.parametrize("order", [("monday", "tuesday"), pytest.param(("tuesday", "monday"), marks=exhaustive)])
 def test_a_folder_means_its_own_run_though_another_shares_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]

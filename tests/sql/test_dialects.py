@@ -65,6 +65,7 @@ def test_what_has_no_counterpart_says_why_and_what_else(monkeypatch: pytest.Monk
     assert "CREATE" not in cells
 
 
+@exhaustive
 def test_duckdb_gets_the_files_as_they_are() -> None:
     """They make an empty warehouse's views."""
     with duckdb.connect() as connection:

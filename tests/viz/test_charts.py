@@ -257,6 +257,7 @@ def again() -> Iterator[dict[tuple[str, str], bytes]]:
         yield dict(zip(wanted, renderer.render(jobs), strict=True))
 
 
+@pytest.mark.exhaustive
 @every_chart
 def test_every_format_carries_where_the_chart_comes_from(
     tmp_path: Path, again: dict[tuple[str, str], bytes], renderer: render.Renderer, name: str

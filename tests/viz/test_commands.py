@@ -120,6 +120,7 @@ def test_a_dash_is_standard_output(store: Path, tmp_path: Path, monkeypatch: pyt
     assert not list(tmp_path.iterdir())
 
 
+@exhaustive
 def test_one_query_fills_many_files(store: Path, tmp_path: Path) -> None:
     """Every format in one go; each file is there, none is half written."""
     pytest.importorskip("vl_convert")

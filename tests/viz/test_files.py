@@ -40,6 +40,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Figure, list[Path
     return drawn(tmp_path_factory.mktemp("files"), "png", "svg", "pdf", "html", "json", name=HOSTILE, title=HOSTILE)
 
 
+@exhaustive
 def test_every_format_gives_its_provenance_back(hostile: tuple[Figure, list[Path]]) -> None:
     """Query, parameters, counts and hash come out of the file as they went in."""
     figure, paths = hostile

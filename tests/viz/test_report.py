@@ -107,6 +107,7 @@ def test_a_name_without_a_format_is_refused_before_any_work(store: Path, tmp_pat
     assert list(tmp_path.glob("report*")) == []
 
 
+@exhaustive
 def test_posting_hands_the_markdown_to_a_command(store: Path, tmp_path: Path) -> None:
     """To its standard input, without a shell between: `;` is an argument like any other."""
     script = tmp_path / "post.py"

@@ -180,6 +180,7 @@ def test_nothing_to_move_makes_no_store(store: Store, target: Store) -> None:
     assert not target.root.exists()
 
 
+@exhaustive
 @pytest.mark.parametrize("times", sampled([1, 2], 1))
 def test_what_went_comes_back(store: Store, target: Store, times: int) -> None:
     """By copying between stores; it can go again, to the same place or another."""

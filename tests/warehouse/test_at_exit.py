@@ -133,6 +133,7 @@ def test_a_run_left_open_is_uploaded(last_lines: str, machine: Machine, url: str
     assert held(machine("b")) == [1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "problem", first_of(1, ["RuntimeError('no import now')", "KeyboardInterrupt", "OSError(28, 'No space left')"])
 )

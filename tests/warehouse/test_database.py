@@ -297,6 +297,7 @@ def test_compacting_again_and_again_keeps_every_answer(store: Store) -> None:
     assert len(months) == len(set(months))
 
 
+@exhaustive
 def test_whoever_opens_the_store_seals_what_was_left(store: Store) -> None:
     """A run that leaves its journal to others, or was killed, is there at once, also where the log has nothing new."""
     for seal in (True, False):
@@ -458,6 +459,7 @@ def test_unknown_columns_are_kept_out_and_counted(store: Store) -> None:
     assert durations(store) == [1, 2]
 
 
+@exhaustive
 @pytest.mark.parametrize("wrong", first_of(1, ["missing", "rows", "sources"]))
 def test_verify_finds_what_is_wrong(wrong: str, store: Store) -> None:
     """A file that is gone, a row too few, a source that does not add up: named, with the cure."""

@@ -65,6 +65,7 @@ def test_what_is_touched_is_newer_and_stays_what_it_is(place: Place) -> None:
     assert place.stat("claims/a") is None
 
 
+@pytest.mark.exhaustive
 def test_a_large_file_goes_in_parts(place: Place, tmp_path: Path) -> None:
     """And is as whole, and is not uploaded a second time."""
     content = os.urandom(17 << 20)

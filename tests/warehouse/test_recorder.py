@@ -75,6 +75,7 @@ def test_every_event_reaches_the_warehouse_as_it_was(
                 assert sorted(map(str, wanted)) == sorted(map(str, found))
 
 
+@exhaustive
 def test_a_run_in_brief(store: Store) -> None:
     """All that a measurement script records can be asked for."""
     with bench.run("config", suite="s", store=store, tags={"who": "me"}) as run:
@@ -342,6 +343,7 @@ def forked(work: Any) -> int:
     return os.waitpid(child, 0)[1]
 
 
+@exhaustive
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("end", sampled(["_exit", "SIGKILL", "close"], "SIGKILL"))
 def test_forked_children_record_beside_their_parent(end: str, store: Store) -> None:

@@ -179,6 +179,7 @@ def test_files_that_were_merged_apart_and_overlap_are_left_out(source: Store, tm
     assert durations(target) == [0, 1, 2]
 
 
+@exhaustive
 def test_a_damaged_merged_file_gives_way_to_what_it_stands_for(source: Store, target: Store) -> None:
     """As long as that is there."""
     for duration in range(2):

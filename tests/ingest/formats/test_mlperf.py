@@ -168,6 +168,7 @@ def test_a_broken_line_is_a_reject() -> None:
     assert got.tally.loaded == 17
 
 
+@exhaustive
 def test_a_folder_is_said_once(tmp_path: Path, load: Callable[..., IngestReport], rows: Rows) -> None:
     """The summary is left out; what was submitted is tags and type of numbers; numbers of runs are no configs."""
     about = {"starting_weights_filename": "w", "retraining": "no", "weight_data_types": "fp16"}

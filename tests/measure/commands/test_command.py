@@ -249,6 +249,7 @@ def test_failed_runs_are_kept_apart(here: Path) -> None:
     assert "3 + 1 failed" in result.stdout
 
 
+@exhaustive
 @pytest.mark.parametrize(
     ("options", "words", "expected"),
     sampled([

@@ -254,6 +254,7 @@ def test_what_cannot_be_run_is_said_before_anything_is(here: Path, arguments: li
     assert words in str(result.exception)
 
 
+@exhaustive
 def test_steps_and_annotated_source(here: Path) -> None:
     """Memory in sequence; and the source with what its lines did, as text and as a page in which nothing runs."""
     (here / "program.py").write_text(PROGRAM + "hostile = '<script>alert(1)</script>\x1b[2J'\n")

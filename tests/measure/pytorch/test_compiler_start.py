@@ -57,6 +57,7 @@ def test_old_versions_give_way(cache: Path, tmp_path: Path, monkeypatch: pytest.
     assert worker(tmp_path / "homeless", monkeypatch, {"headers/x.h": "1"}) == set()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("broken", "asked", "found"),
     [

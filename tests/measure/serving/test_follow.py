@@ -439,6 +439,7 @@ def test_the_command_follows_a_file_to_its_end(tmp_path: Path) -> None:
     assert "tokens/s" not in done.stderr  # it is no terminal
 
 
+@exhaustive
 @pytest.mark.parametrize(  # a long trace is loaded in bulk
     ("count", "engine"), first_of(1, [(3, None), (2000, "vllm"), (3, "vllm"), (2000, None)])
 )

@@ -137,6 +137,7 @@ def test_an_architecture_computes_a_loss_of_its_labels(name: str) -> None:
     assert output.loss is None
 
 
+@exhaustive
 @pytest.mark.parametrize(("named", "made"), [(None, "BertForMaskedLM"), (["BertModel"], "BertModel")])
 def test_a_configuration_of_ones_own_is_built(tmp_path: Path, named: list[str] | None, made: str) -> None:
     """With the class it names, else that of its architecture; a model without a head gets no labels, and can be trained."""

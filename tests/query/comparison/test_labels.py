@@ -39,6 +39,7 @@ def test_only_parameters_in_which_cases_differ_are_columns() -> None:
     assert next(shared_axes(found)) == "all cases: suite serving, name llama, rate inf, input_tokens 1024"
 
 
+@exhaustive
 def test_the_first_sentence_names_the_metric_where_there_are_several() -> None:
     """Of one case with several metrics the worst metric, of several cases with one metric the case, of both both."""
     two = {"ttft_median": (100, 150), "itl_median": (100, 300)}

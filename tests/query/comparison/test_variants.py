@@ -193,6 +193,7 @@ def test_alternatives_of_a_table() -> None:
     assert before == {path: path.read_bytes() for path in Path(".bench").rglob("*") if path.is_file()}
 
 
+@exhaustive
 def test_from_which_size_on_an_alternative_is_faster() -> None:
     """In a sentence for each sweep, which names what parts them; none where it is faster throughout."""
     rows = [

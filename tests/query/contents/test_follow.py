@@ -138,6 +138,7 @@ def test_a_store_whose_only_run_is_being_recorded_says_so(store: Store) -> None:
             resolve_run(warehouse, "latest")
 
 
+@exhaustive
 def test_following_ends_with_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each answer has more than the one before; the last is that of the store. One that takes long comes less often."""
     run = bench.run("train", store=store)

@@ -93,6 +93,7 @@ def test_limits_leave_steps_out(bench: Bench) -> None:
     assert " 0 filtered" not in result.stderr
 
 
+@exhaustive
 def test_two_sides_are_fitted_as_compare_takes_them(bench: Bench) -> None:
     """A config, a run, a path: each a row of its own, by the name it was given, in that order; configs of --configs follow."""
     result = bench("latest", "run-1500", "decode", "--configs", "A", "--format", "csv")

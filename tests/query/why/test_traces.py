@@ -69,6 +69,7 @@ def test_generated_kernels_are_matched_by_what_they_do(bench: Callable[..., Any]
     assert parts == [("triton_fused_add_gelu", 20_000, 27_000)]
 
 
+@exhaustive
 def test_operators_have_the_time_that_is_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Without that of what they call; traces without kernels are compared on the host, and this is said."""
     slower = [(kind, name, start, 5 if name == "aten::gelu" else took) for kind, name, start, took in STEP[:4]]

@@ -486,6 +486,7 @@ def test_autotuning_is_a_part_and_cached_code_is_said() -> None:
     assert found.notes[-1] == "code from the cache: 2 of 2 graphs in the base, 0 of 2 in the candidate"
 
 
+@exhaustive
 @given(
     st.lists(st.tuples(st.integers(1, 4000), st.floats(1, 50), st.floats(1, 50)), min_size=8, max_size=40),
     st.integers(0, 3),

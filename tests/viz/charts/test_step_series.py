@@ -56,6 +56,7 @@ def test_the_newest_run_of_a_config_is_drawn_and_the_others_are_counted(chart: s
     assert figure.provenance.parameters["runs"] == ["A-run-3", "B-run-3"]
 
 
+@exhaustive
 @pytest.mark.parametrize("chart", sampled(CHARTS[:-1], "runtime-vs-tokens"))
 def test_all_runs_are_drawn_together_only_if_asked(chart: str) -> None:
     """`--all-runs`, or `--runs` with several of one config; nothing is left out in silence."""

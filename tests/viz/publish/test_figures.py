@@ -50,6 +50,7 @@ def folder(warehouse: Builder, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield root
 
 
+@exhaustive
 def test_runs_and_pairs_with_steps_have_their_charts(folder: Path) -> None:
     """Time against tokens of each run and of both, where its time goes, and the waterfall of the difference."""
     (found,) = data(folder, "figures")

@@ -37,6 +37,7 @@ def names(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+@exhaustive
 def test_publishing_again_writes_nothing_new(tmp_path: Path) -> None:
     """Not one file is written if nothing was measured meanwhile, and no byte is told to be new."""
     warehouse = Builder().add(*nights())
@@ -345,6 +346,7 @@ def test_an_incident_has_its_picture_and_commands(tmp_path: Path) -> None:
     assert page.count('<svg class="picture"') == 1
 
 
+@exhaustive
 @pytest.mark.parametrize("count", sampled([0, 1, 14], 14))
 def test_the_summary_is_as_its_schema_says(tmp_path: Path, count: int) -> None:
     """Of an empty store, of one run, and with an incident; the schema lies beside it."""

@@ -175,6 +175,7 @@ def test_values_are_sorted_by_size_whatever_their_units(browser: Page, folder: P
     assert sizes[up[0]] == min(shown) and sizes[up[-1]] == max(shown)
 
 
+@exhaustive
 def test_numbers_of_a_pair_are_those_of_their_queries(browser: Page, folder: Path, warehouse: Builder) -> None:
     """Of 20 random cells each hands over a question in SQL whose answer, printed, is the cell."""
     browser.open(folder / "index.html")

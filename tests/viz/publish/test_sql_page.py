@@ -31,6 +31,7 @@ def package(tmp_path: Path) -> Path:
     return dist.parent
 
 
+@pytest.mark.exhaustive
 def test_a_site_with_sql_has_its_page_engine_and_licences(tmp_path: Path, package: Path) -> None:
     """Only that page allows WebAssembly; published again it is not written anew, and without the option it is gone."""
     root, warehouse = tmp_path / "site", Builder().add(*nights(2))

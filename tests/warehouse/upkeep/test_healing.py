@@ -63,6 +63,7 @@ def damage(store: Store, at: int) -> None:
     store.database.write_bytes(data)
 
 
+@exhaustive
 def test_a_bit_flipped_anywhere_costs_no_answer(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     """In the header, the catalogue, and tables: the answers are those of before, and one line says what was done."""
     expected, size = answers(store), store.database.stat().st_size
@@ -158,6 +159,7 @@ def test_rows_that_were_given_are_not_given_twice(store: Store, monkeypatch: pyt
         assert warehouse.rows("SELECT count(*) FROM timings") == [(4000,)]
 
 
+@exhaustive
 def test_a_damaged_warehouse_that_may_not_be_written(
     store: Store,
 ) -> None:

@@ -59,6 +59,7 @@ def flip(path: Path, at: int, bit: int = 3) -> bytes:
     return data
 
 
+@exhaustive
 @pytest.mark.usefixtures("derived")
 def test_a_damaged_page_loses_its_row_group(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     """Five hundred of 2,000 events are lost; each command says so; a copy of the file put back brings them all."""
