@@ -253,9 +253,8 @@ class LineSampler:
         if found is None:
             path = os.path.abspath(file)
             inside = [root for root in self._libraries if path.startswith(root + os.sep)]
-            is_python = file.startswith(
-                "<frozen "
-            )  # as what imports a module, between its lines and the line that asks for it
+            # as what imports a module, between its lines and the line that asks for it
+            is_python = file.startswith("<frozen ")
             is_ours = (file.startswith("<") and not is_python) or _BENCH in inside
             found = self._owners[file] = "bench" if is_ours else "library" if inside or is_python else "user"
         return found

@@ -11,6 +11,9 @@ from .parts import LEAST_LINE_SHARE, OTHER_LINES
 
 Row = dict[str, Any]  # of `time_part_sides`; `is_edited` where the base has another text there
 EDITED = "a line that was edited in its place is one part"
+# A line of less may be missing on the other side because it was not sampled there: in 66 pairs of equal sessions of a function no
+# line that only one side had took more than 0.94 %.
+LEAST_EDITED_SHARE = 0.01
 
 
 def sampled_lines(found: Sequence[Row]) -> list[Row]:
@@ -50,13 +53,13 @@ def _with_edited(lines: list[Row]) -> list[Row]:
     for line in lines:
         if line["line"]:
             functions[line["file"], line["function"]].append(line)
-    gone, edited = list[Row](), dict[int, Row]()
+    gone, edited = set[int](), dict[int, Row]()
     for of_function in functions.values():
         for before, after in _replaced(of_function):
-            gone.append(before)
+            gone.add(id(before))
             of_base = ("base", "base_error", "base_degrees", "base_line")
             edited[id(after)] = {**after, **{name: before[name] for name in of_base}, "is_edited": True}
-    return [edited.get(id(line), line) for line in lines if line not in gone]
+    return [edited.get(id(line), line) for line in lines if id(line) not in gone]
 
 
 def _replaced(lines: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
@@ -65,10 +68,16 @@ def _replaced(lines: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     candidate = sorted((line for line in lines if line["candidate"]), key=lambda line: int(line["line"]))
     texts, others = ([str(line["text"]) for line in side] for side in (base, candidate))
     for what, start, end, first, last in difflib.SequenceMatcher(None, texts, others, autojunk=False).get_opcodes():
-        after = [line for line in candidate[first:last] if not line["base"]]  # others moved
-        for before in base[start:end] if what == "replace" else ():
-            near = difflib.get_close_matches(before["text"], [line["text"] for line in after], n=1)
-            if near and not before["candidate"]:
+        if what != "replace":
+            continue
+        after = [line for line in candidate[first:last] if _may_be_edited(line, "candidate", "base")]
+        for before in filter(lambda line: _may_be_edited(line, "base", "candidate"), base[start:end]):
+            if near := difflib.get_close_matches(before["text"], [line["text"] for line in after], n=1):
                 at = next(index for index, line in enumerate(after) if line["text"] == near[0])
                 yield before, after[at]
                 after = after[at + 1 :]
+
+
+def _may_be_edited(line: Row, own: str, other: str) -> bool:
+    """True for a line that is seen enough on its own side, and that the other does not have: else it moved."""
+    return bool(line[other] == 0 and line[own] >= LEAST_EDITED_SHARE)

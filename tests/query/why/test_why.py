@@ -13,7 +13,7 @@ from bench.query.comparison.sides import Side
 from bench.query.students_t import summed_error
 from bench.query.why.command import cells
 from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, decomposed, folded, part_of
-from bench.query.why.sampled_lines import EDITED, sampled_lines
+from bench.query.why.sampled_lines import EDITED, LEAST_EDITED_SHARE, sampled_lines
 from bench.query.why.sources import ALIKE, by_case, label, whole_of
 from bench.query.why.why import why
 from bench.warehouse import recorder
@@ -142,7 +142,7 @@ def test_edited_lines_keep_every_share(base: list[str], candidate: list[str]) ->
     """A line that both sides have stays itself wherever it went; another stands for no more than one line of the base."""
 
     def share(texts: list[str], text: str) -> float:
-        return (texts.index(text) + 1) / 100 if text in texts else 0.0
+        return (2 * texts.index(text) + 1) / 200 if text in texts else 0.0  # 0.5 % is hardly seen
 
     def place(texts: list[str], text: str) -> int | None:
         return texts.index(text) + 1 if text in texts else None
@@ -164,6 +164,7 @@ def test_edited_lines_keep_every_share(base: list[str], candidate: list[str]) ->
     for row in found:
         assert row["base_error"] == row["base"] / 2
         assert ("is_edited" in row) == bool(row["base"] and row["candidate"] and row["text"] not in base)
+        assert "is_edited" not in row or min(row["base"], row["candidate"]) >= LEAST_EDITED_SHARE
         assert row["text"] not in base or row["base"] in (0, share(base, row["text"]))
     assert len(lines) - len(found) == sum("is_edited" in row for row in found)
 
