@@ -13,7 +13,10 @@ _HOLDS = "SELECT count(*) > 0 FROM "
 FITTING: tuple[tuple[str, tuple[str, ...]], ...] = (
     (f"{_HOLDS}schedule_chunks", ("runtime-vs-tokens",)),
     (f"{_HOLDS}case_summaries WHERE speedup IS NOT NULL", ("speedups",)),
-    ("SELECT coalesce(max(runs), 0) > 2 FROM config_summaries", ("history",)),
+    (  # of a case, not of other cases by turns
+        f"{_HOLDS}(SELECT 1 FROM cells GROUP BY config, case_id, metric, phase HAVING count(*) > 2 LIMIT 1)",
+        ("history",),
+    ),
     (f"{_HOLDS}requests", ("slo-curve", "--ttft", "200")),
     (f"{_HOLDS}memory_lines", ("memory-lines",)),
     (

@@ -65,6 +65,15 @@ def test_many_runs_are_drawn_as_their_history_of_what_changed(tmp_path: Path) ->
     assert "sort" in found.stdout
 
 
+def test_runs_of_other_cases_by_turns_have_no_history(tmp_path: Path) -> None:
+    """A file of each size, say: each of their panels would hold one point."""
+    for size in (1, 2, 4, 8):
+        with bench.run("main", store=tmp_path) as own:
+            own.case("sort", batch_size=size).timing(1_000_000 * size)
+
+    assert "drawn: bench viz query" in drawn(tmp_path).stderr
+
+
 @exhaustive
 def test_steps_are_drawn_over_their_tokens(tmp_path: Path) -> None:
     """Into a file, too."""
