@@ -47,7 +47,8 @@ COUNTED = {
     "its": "it",
 }  # fmt: skip
 HIGHER = {
-    "throughput", "speedup", "accuracy", "acc", "bandwidth", "goodput", "mfu", "bleu", "f1", "tflops", "gflops", "flops", "score",
+    "throughput", "tput", "speedup", "accuracy", "acc", "bandwidth", "goodput", "mfu", "bleu", "f1", "tflops", "gflops", "flops",
+    "score",
 }  # fmt: skip
 TIME = {"latency", "time", "duration", "elapsed", "runtime", "walltime"}
 LOWER = {

@@ -766,7 +766,7 @@ def test_a_negative_duration_is_a_reject(tmp_path: Path) -> None:
         ("request_rate", None), ("max_tokens", None), ("slo_ttft_ms", None), ("memory_limit_gb", None), ("temperature", None),
         ("warmup_ms", None), ("", None), ("耗时_毫秒", {"unit": "ms"}), ("微秒", {"unit": "us"}), ("名称", None),
         ("Time (µs)", {"unit": "us"}), ("latency_μs", {"unit": "us"}), ("TIME [µS]", {"unit": "us"}), ("耗时µs", {"unit": "us"}),
-        ("mesurés", None),
+        ("mesurés", None), ("out_tput_per_gpu", {"better": "higher"}),
     ],
 )  # fmt: skip
 def test_unit_and_direction_of_a_column_by_its_name(name: str, expected: dict[str, str] | None) -> None:
