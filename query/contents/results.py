@@ -158,7 +158,11 @@ def render(found: RunResults) -> tuple[list[str], list[list[Any]], list[str]]:
         "n": [row["n"] for row in found.rows],
         "spread": [None if row["spread"] is None else percent(row["spread"]) for row in found.rows],
         "peak memory": [amount(row["peak_memory_bytes"], "bytes") or None for row in found.rows],
-        **{metric: [amount(row[metric], unit) or None for row in found.rows] for metric, unit in found.units.items()},
+        **{
+            metric: [amount(row[metric], unit) or None for row in found.rows]
+            for metric, unit in found.units.items()
+            if any(row["metric"] not in (metric, None) for row in found.rows)  # else it is the value
+        },
         "failed": [amount(row["failures"], "count") if row["failures"] else None for row in found.rows],
         "status": [row["status"] for row in found.rows],
         "reason": [None if row["status"] in NOT_FAILURES else row["reason"] for row in found.rows],

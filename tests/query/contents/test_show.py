@@ -166,6 +166,13 @@ def test_further_metrics_are_columns_and_sort() -> None:
     assert render(found)[0][-3:] == ["loss", "status", "reason"]
 
 
+def test_a_metric_that_is_the_value_has_no_second_column() -> None:
+    """As where the project's settings name it."""
+    columns, _, _ = render(results(two_cases(), ["run"], metrics=["latency", "loss"]))
+
+    assert columns.count("latency") == 0 and "loss" in columns and "value" in columns
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
