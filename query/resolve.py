@@ -227,13 +227,13 @@ def check_values(warehouse: "Warehouse", view: str, column: str, values: Sequenc
         known += [status for status in STATUSES if status not in known]
     for value in values:
         if value not in known:
-            found_elsewhere = place or isinstance(warehouse.store, GatheredStore)  # where a command would not look
-            cure = "" if found_elsewhere else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
+            is_gathered = isinstance(warehouse.store, GatheredStore)  # where no other command would look
+            cure = "" if place or is_gathered else f'See them with: bench sql "SELECT DISTINCT {column} FROM {view}"'
             if column == "config":
                 _raise_if_removed(warehouse, value)
                 if is_config(warehouse, value):
-                    cure = f"See what they recorded with: bench show {shlex.quote(value)}"
-                    raise NothingToShow(f"config {value!r} has runs, but nothing to show here. {cure}")
+                    cure = "" if is_gathered else f" See what they recorded with: bench show {shlex.quote(value)}"
+                    raise NothingToShow(f"config {value!r} has runs, but nothing to show here.{cure}")
                 cure = "List them with: bench list configs"
             where = place or ("" if view.startswith("(") else view)  # other views may well have it
             raise UnknownName(COLUMN_LABELS.get(column, column), value, known, where=where, cure=cure)

@@ -256,7 +256,7 @@ def _with_pictures(document: "Document") -> "Document":
 
 
 def _worst_cases(findings: Sequence[Mapping[str, Any]]) -> tuple[dict[str, list[str]], list[str]] | None:
-    """The first cases of which the metric that changed most did, as values of columns, and that metric; None of none.
+    """The first cases whose worst metric changed, as values of columns, and that metric; None if no case changed.
 
     What crossed a limit may be no metric of its own: a speedup is computed from two.
     """

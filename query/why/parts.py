@@ -26,7 +26,7 @@ class DifferencePart:
 
     `low` and `high` are the ends of the 95 % interval of `difference`; None where it is not known. `degrees` are those of freedom
     of the Student's t that it is of. Of an `exclusive` part one side is known to have nothing: its difference has that sign.
-    `changed` is whether its line differs between the commits of both sides; None where that is not known. `also` are further
+    `changed` is whether its line differs between both sides; None where that is not known. `also` are further
     lines, of a kernel that computes several. A case that only one side has is `one_sided`: it adds nothing to a mean, and is a
     row of its own. Of a `decided` whole `bench compare` says that it changed.
     """
