@@ -317,11 +317,17 @@ def _shown(file: str) -> str:
 
 
 def sample_lines(call: TimedCalls) -> Iterator[float | tuple[dict[str, Any], float] | None]:
-    """The cost of sampling, then lines with the nanoseconds at each, in a process that does nothing else."""
+    """The cost of sampling, then lines with the nanoseconds at each, in a process that does nothing else.
+
+    Raises:
+        NoAnswer: Others had the processor whenever a sample fell due.
+    """
     call()
     gc.collect()
     gc.freeze()  # as where it is timed
     lines, slowdown = sampled(call)
+    if not lines:
+        raise NoAnswer("no line was seen, as others had the processor each time: measure where less runs")
     yield slowdown
     for line, spent in lines:
         yield asdict(line), spent

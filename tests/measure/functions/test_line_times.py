@@ -1,6 +1,7 @@
 """Where a call spends its time: the line that is charged, and what is recorded of it."""
 
 import asyncio
+import gc
 import importlib
 import itertools
 import json
@@ -16,7 +17,7 @@ import pytest
 from bench.cli import cli
 from bench.measure.functions import line_times
 from bench.measure.functions.apart import NoAnswer
-from bench.measure.functions.line_times import LineSampler, SourceLine, line_shares, sampled
+from bench.measure.functions.line_times import LineSampler, SourceLine, line_shares, sample_lines, sampled
 from bench.measure.functions.program import Calls
 from bench.measure.functions.stretches import Stretches
 from bench.measure.system.disturbance import DisturbanceCounters, OwnClock
@@ -99,6 +100,12 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have the processor for half a minute."""
+    monkeypatch.setattr(line_times, "MOST_WAITING", 150)
+
+
+@pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that was installed, which looks while it is imported."""
     folder = tmp_path / "installed"
@@ -131,6 +138,7 @@ def test_time_belongs_to_the_line_of_the_users_code(function: str, text: str, wo
     assert text in WORK.splitlines()[line - 1]
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_long_call_into_c_counts_by_its_length(work: Any) -> None:
     """A signal is handled once it returns, so samples alone would count it as one."""
     with asyncio.Runner() as runner:
@@ -140,6 +148,7 @@ def test_a_long_call_into_c_counts_by_its_length(work: Any) -> None:
     assert sum(spent for line, spent in found if line.function == "waits") >= 0.5 * sum(spent for _, spent in found)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     ("function", "texts"),
     [("joins", {"both = LIST + LIST"}), ("looks", {"both = LIST + LIST", "found = 99_999 in LIST", "return 3"})],
@@ -220,6 +229,7 @@ def test_a_clock_that_ticks_once_in_ten_milliseconds_does_not_end_the_sampling(m
     assert len(charged) == 10
 
 
+@pytest.mark.usefixtures("patient")
 def test_what_sampling_adds_is_told_in_processor_time(work: Any) -> None:
     """A call that only waits has none, and few stretches tell nothing."""
     with asyncio.Runner() as runner:
@@ -232,6 +242,7 @@ def test_what_sampling_adds_is_told_in_processor_time(work: Any) -> None:
 
 
 @exhaustive
+@pytest.mark.usefixtures("patient")
 def test_an_expression_belongs_to_the_function_of_its_line(work: Any) -> None:
     """A lambda in it and what that comprehends are no rows of their own."""
     with asyncio.Runner() as runner:
@@ -284,6 +295,16 @@ def test_time_in_which_others_have_the_processor_counts_for_no_line(work: Any, m
     assert charged == [0, 2000, 3000]
 
 
+def test_a_process_that_sees_no_line_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its shares would be none, and nothing would say so."""
+    monkeypatch.setattr(line_times, "sampled", lambda _: ([], None))
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+
+    with pytest.raises(NoAnswer, match="others had the processor"):
+        list(sample_lines(lambda: None))  # type: ignore[arg-type]  # the double calls nothing
+
+
+@pytest.mark.usefixtures("patient")
 def test_a_thread_that_waits_for_the_interpreter_gets_its_turn_as_where_it_is_timed(
     work: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
