@@ -128,6 +128,7 @@ def ingest(
     else:
         _show(report, store)
         _refuse_rejected(store, report.lines, "See each with: bench list rejects")
+    _refuse_unrecognised(report)
 
 
 def ingest_in_place(store: Store, paths: Sequence[str]) -> None:
@@ -141,6 +142,7 @@ def ingest_in_place(store: Store, paths: Sequence[str]) -> None:
         store, list(paths), options=options, notify=_notify, progress=_Bar() if obeys(sys.stderr) else None
     )
     _show_notes(report)
+    _refuse_unrecognised(report)
     for config in dict.fromkeys(line.config for line in report.lines):
         lines = [line for line in report.lines if line.config == config]
         _refuse_rejected(store, lines, "See each with bench ingest FILE, then: bench list rejects")
@@ -162,10 +164,18 @@ def ingest_result(
     """
     sources = SourceOptions(config=config, own=mapped_format(maps) if maps else None, anew=True)
     report = ingest_files(store, [str(path) for path in paths], sources=sources, tags=tags, facts=facts, notify=_notify)
+    _refuse_unrecognised(report)
     if not report.runs:
         raise BenchError(f"nothing in {paths[0].name} is a result")
     _refuse_rejected(store, report.lines, "See each with: bench list rejects")
     return report.runs, report.notes
+
+
+def _refuse_unrecognised(report: IngestReport) -> None:
+    """Raise the error of the paths that hold nothing to load, whose last lines say how to read the first of them."""
+    if failed := report.plan.failed:
+        others = [str(error).splitlines()[0].rstrip(":") for error in failed[1:]]
+        raise BenchError("\n".join([*others, str(failed[0])]))
 
 
 def _refuse_rejected(store: Store, lines: Sequence[Line], cure: str) -> None:

@@ -93,6 +93,7 @@ class IngestPlan:
     items: list[Item] = field(default_factory=list)
     stores: list[Path] = field(default_factory=list)  # bench's own stores and event files
     notes: list[str] = field(default_factory=list)
+    failed: list[NoFilesError] = field(default_factory=list)  # of paths without results, beside others
 
     @property
     def loads(self) -> bool:
@@ -168,7 +169,7 @@ def make_plan(
     """Fingerprint every file, and decide what to load.
 
     Raises:
-        BenchError: A path given holds nothing that any format recognises.
+        BenchError: No path given holds anything that a format recognises.
     """
     plan, results = IngestPlan(), list[RequestedPath]()
     for want in wanted:
@@ -180,10 +181,16 @@ def make_plan(
     with contextlib.closing(_fingerprints(files, known, progress.hashed)) as prints:
         for want in results:
             known_before, items_before = known.rows(), len(plan.items)
-            _plan_tree(want, options, known, plan, progress, prints)
+            try:
+                _plan_tree(want, options, known, plan, progress, prints)
+            except NoFilesError as error:
+                plan.failed.append(error)
+                continue
             plan.notes += _counted_twice(plan.items[items_before:], known_before)
             if want.config is None:
                 plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
+    if plan.failed and not (plan.items or plan.stores):
+        raise plan.failed[0]
     return plan
 
 

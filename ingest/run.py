@@ -83,7 +83,7 @@ def ingest(
         progress: Receives the progress.
 
     Raises:
-        BenchError: A path does not exist, or nothing in it is recognised, or without paths the store is missing.
+        BenchError: A path does not exist, or nothing in any of them is recognised, or without paths the store is missing.
         StoreBusy: Another process is loading and `wait` is False.
     """
     sources, progress = sources or SourceOptions(), progress or IngestProgress()

@@ -59,6 +59,19 @@ def test_a_dry_run_shows_the_plan(profiles: Path) -> None:
     assert not (profiles / "store").exists()
 
 
+@pytest.mark.usefixtures("derived")
+def test_a_path_that_is_not_recognised_fails_beside_others_that_are_loaded(profiles: Path) -> None:
+    """As a README that a shell's `*` names: its error is the last word."""
+    (profiles / "README").write_text("about")
+    (profiles / "empty").mkdir()
+    with pytest.raises(
+        BenchError, match=r"(?s)^the folder .*empty holds no files\.\nnothing in .*README is recognised"
+    ):
+        run(profiles / "README", profiles / "empty", profiles / "b", store=profiles / "store")
+
+    assert run(profiles / "b", store=profiles / "store").stdout.split()[-5:] == ["1", "2", "0", "0", "2"]
+
+
 def test_without_a_path_nothing_is_an_answer(profiles: Path) -> None:
     """Journals are recovered; there are none. Without a store there is nothing to recover from, which is an error."""
     with pytest.raises(BenchError, match="there is no store"):
