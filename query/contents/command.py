@@ -16,7 +16,7 @@ from ...warehouse.console.options import notify, store_words
 from ...warehouse.store import Store
 from ..filters import asked_metrics
 from ..question import Asker, PeopleTable, Question, Reply, Where, command_of
-from .results import RESULT_SPARE, SORTS, RunResults, calls_of, heading, render, results
+from .results import RESULT_SPARE, SORTS, Row, RunResults, calls_of, heading, render, results
 from .training import training_sentences
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class Show(Question[RunResults]):
             if len(found.rows) < found.total:
                 yield f"{found.total - len(found.rows):,} more without --limit"
             yield from training_sentences(warehouse, chosen)
+            yield from _preempted(warehouse, found.rows)
             yield from _large_values(warehouse, chosen)
 
         return Reply(
@@ -180,6 +181,28 @@ def _details(warehouse: "Warehouse", runs: Sequence[str]) -> Reply[RunResults]:
         table=lambda: PeopleTable(found.columns, rows),
         blocks=lambda: ((("field", "value"), facts) for facts in known),
     )
+
+
+def _preempted(warehouse: "Warehouse", rows: Sequence[Row]) -> Iterator[str]:
+    """Say in which case most timings count in no statistic, as they lost their processor (see cells)."""
+    shown = {(row["run_id"], row["case_id"]): row for row in rows if _is_timed(row)}
+    counts = warehouse.rows(
+        "SELECT count(*), run_id, case_id FROM timings SEMI JOIN (FROM case_summaries WHERE disturbed > 0)"
+        " USING (run_id, case_id) WHERE list_contains(?::VARCHAR[], run_id) AND metric = 'latency' AND phase = 'steady'"
+        " AND loops > 0 GROUP BY ALL ORDER BY ALL",
+        [list({run for run, _ in shown})],
+    )
+    lost = [(count - row["n"], count, row["name"]) for count, *key in counts if (row := shown.get(tuple(key)))]
+    lost = sorted((case for case in lost if case[0]), reverse=True)
+    if lost:
+        out, count, name = lost[0]
+        more = f"; so in {counted(len(lost) - 1, 'more case')}" if len(lost) > 1 else ""
+        yield f"{name}: {out:,} of {counted(count, 'timing')} lost their processor, and do not count{more}"
+
+
+def _is_timed(row: Row) -> bool:
+    """True for a case whose value is of its steady latency."""
+    return (row["metric"], row["phase"]) == ("latency", "steady")
 
 
 def _large_values(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:

@@ -8,7 +8,9 @@ from pathlib import Path
 import bench as package
 import pytest
 from bench.cli import cli
+from bench.query.contents.command import Show
 from bench.query.contents.results import calls_of, render, results
+from bench.query.question import Asker
 from bench.warehouse.errors import UnknownName
 from bench.warehouse.events import Json, Metric
 from bench.warehouse.store import Store
@@ -123,6 +125,18 @@ def test_the_calls_of_a_measurement_are_one_row() -> None:
     assert (ok["n"], ok["value"], ok["rate"], ok["status"]) == (2, 1_025_000, 1.0, "ok")
     assert ok["low"] == pytest.approx(1_025_000 / math.exp(12.706 * math.log(1.05) / 2), rel=1e-3)
     assert (failed["n"], failed["value"], failed["status"]) == (1, 1_100_000, "OOM")
+
+
+def test_timings_that_do_not_count_are_said() -> None:
+    """On a busy machine those that lost their processor are left out, so n is less than what was measured."""
+    crowded, calm = case("crowded"), case("calm")
+    filled = Builder().add(run(), crowded, calm, outcome(crowded), outcome(calm))
+    filled.add(*[timing(crowded, 1_000_000 + i, involuntary_switches=int(i > 2)) for i in range(9)])
+    filled.add(*[timing(calm, 1_000_000, involuntary_switches=0) for _ in range(9)])
+    reply = Show(["run"]).answer(filled, Asker(print))
+
+    assert [row["n"] for row in reply.rows] == [9, 3]
+    assert [*reply.sentences()] == ["crowded: 6 of 9 timings lost their processor, and do not count"]
 
 
 @pytest.mark.exhaustive
