@@ -63,7 +63,7 @@ def _rows(lines: list[str], separator: str) -> list[CsvRow]:
 def providers(record: Object, results: Results, axes: Iterable[str]) -> "functools.partial[Subject]":
     """The axes of the case of each provider in a row."""
     sizes = {axis: typed(record.take(axis)) for axis in axes}
-    return functools.partial(results.case, PurePath(results.part.name).stem, parameters=sizes)
+    return functools.partial(results.case, results.file_name(), parameters=sizes)
 
 
 def typed(value: Any) -> Any:

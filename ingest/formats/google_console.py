@@ -6,7 +6,7 @@ from collections import Counter
 
 from ...warehouse.events import Environment
 from ..format import FILE, Head
-from ..readers.document import BadRecord, lines_of
+from ..readers.document import BadRecord, instant, labels, lines_of
 from ..readers.results import Results, number
 from ..readers.text_format import TextFormat
 from .google_benchmark import AGGREGATES, RATES
@@ -20,7 +20,8 @@ SCALE = {
     **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPEZY", 1)}, "ki": 1024.0,
     "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
 }  # fmt: skip
-MACHINE = re.compile(r"Run on \((\d+) X ([\d.]+) MHz CPU ?s?\)")
+MACHINE = re.compile(r"Run on \((\d{1,9}) X ([\d.]+) MHz CPU ?s?\)")
+CACHE = re.compile(r"L(\d) (Data|Instruction|Unified) (\d{1,9}) ?Ki?B? \(x(\d{1,9})\)")
 PROGRAM = re.compile(r"Running (\S.*)")
 
 
@@ -30,7 +31,7 @@ class GoogleConsole(TextFormat):
     name = "google-benchmark-text"
     doc = "google-benchmark's table, as printed"
     becomes = "as its JSON, with fewer digits; a line repeated is a further repetition"
-    lost = "other lines, caches and load of the machine"
+    lost = "other lines, load of the machine"
     runs = FILE
 
     def recognise(self, head: Head) -> bool:
@@ -39,21 +40,47 @@ class GoogleConsole(TextFormat):
 
     def load(self, lines: list[str], results: Results) -> int:
         """One record a row."""
-        found = next((match for line in lines if (match := MACHINE.fullmatch(line.strip()))), None)
-        program = next((match[1] for line in lines if (match := PROGRAM.fullmatch(line.strip()))), None)
-        if found or program:
-            cores = int(found[1][:9]) if found else None
-            results.run(command=program, environment=Environment(environment_id="", logical_cores=cores))
+        header = next(at for at, line in enumerate(lines) if HEADER.fullmatch(line.strip()))
+        about = {at for at, line in enumerate(lines[:header], 1) if _describes(line.strip())}
+        _describe(results, [lines[at - 1].strip() for at in sorted(about)])
         results.context = Counter()  # rows of each case so far
         begun, other = False, 0
         for at, line in enumerate(lines, 1):
             text = line.strip()
+            if at in about:
+                continue
             begun |= HEADER.fullmatch(text) is not None
             if begun and (ROW.fullmatch(text) or FAILED.fullmatch(text)):
                 results.record(functools.partial(_read, results, text), line, at)
             elif text and not text.startswith("---") and not HEADER.fullmatch(text):
                 other += 1
         return other
+
+
+def _describes(text: str) -> bool:
+    return (
+        bool(MACHINE.fullmatch(text) or CACHE.fullmatch(text) or PROGRAM.fullmatch(text)) or instant(text) is not None
+    )
+
+
+def _describe(results: Results, lines: list[str]) -> None:
+    """The run by what stands above its table: when, which program, and the machine as in the JSON."""
+    machine, program = (
+        next((match for line in lines if (match := known.fullmatch(line))), None) for known in (MACHINE, PROGRAM)
+    )
+    caches = [
+        {"type": kind, "level": int(level), "size": int(size) << 10, "num_sharing": int(sharing)}
+        for level, kind, size, sharing in (match.groups() for match in map(CACHE.fullmatch, lines) if match)
+    ]
+    if lines:
+        results.run(
+            started_at=next((moment for line in lines if (moment := instant(line)) is not None), None),
+            command=program[1] if program else None,
+            environment=Environment(
+                environment_id="", logical_cores=int(machine[1]) if machine else None, extra=labels({"caches": caches})
+            ),
+            tags={"context": {"mhz_per_cpu": round(float(machine[2]))}} if machine else {},
+        )
 
 
 def _read(results: Results, text: str) -> None:

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePath
 from typing import Any
 
 from ..readers.declared import Declared, Quantity, taken
 from ..readers.document import BadRecord, Object, show
 from ..readers.results import Results, Subject, number
 
-STAMP = re.compile(r"_benchmark_\d{8}_\d{6}|_\d{8}_\d{6}")
 GAPS = ("measurements.dt_tokens", "measurements.token_generation_times")  # one list, by its older and its newer name
 CONFIG = (
     "num_tokens_to_generate", "compile_mode", "compile_kwargs", "attn_implementation", "attn_impl", "sdpa_backend", "kernelize",
@@ -66,7 +64,7 @@ class HfBenchmark(Declared):
     def case(self, record: Object, results: Results, name: str | None = None) -> Subject:
         """Named by the model, or by the file without its date."""
         model = taken(record, "metadata.model_id")
-        named = model if isinstance(model, str) and model else STAMP.sub("", PurePath(results.part.name).stem)
+        named = model if isinstance(model, str) and model else results.file_name().removesuffix("_benchmark")
         return super().case(record, results, name or named)
 
     def more(self, record: Object, case: Subject, results: Results) -> None:

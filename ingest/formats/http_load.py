@@ -33,6 +33,7 @@ class K6(JsonFormat):
     name = "k6"
     doc = "k6 summary (--summary-export, handleSummary's data, or version 1.0)"
     becomes = "`http_req_duration` → latency, `http_reqs` → request_throughput; tags → axes"
+    began = re.compile(r'"generated_?[aA]t": *"([^"]{8,40})"')
     shapes = (
         frozenset({"metrics.http_reqs.rate"}), frozenset({"metrics.http_reqs.values.rate"}),
         frozenset({"metrics.iteration_duration.avg"}), frozenset({"metrics.iteration_duration.values.avg"}),
@@ -58,7 +59,7 @@ class K6(JsonFormat):
         match = TAGGED.fullmatch(name)
         pairs = [tag.partition(":") for tag in match[2].split(",")] if match and match[2] else []
         name = match[1] if match else name
-        case = results.case(PurePath(results.part.name).stem, parameters={key: value for key, _, value in pairs})
+        case = results.case(results.file_name(), parameters={key: value for key, _, value in pairs})
         contains = metric.text("contains")
         values = metric.section("values") if "values" in metric else metric
         if metric.take("type") == "rate" and "rate" in values:  # the other file calls it the value

@@ -70,6 +70,7 @@ class GoogleTest(JsonFormat):
     doc = "GoogleTest JSON"
     becomes = "as `junit`"
     lost = JUnit.lost
+    began = re.compile(r'"timestamp": *"([^"]{8,40})"')
     shapes = (frozenset({"testsuites[].testsuite[].name", "testsuites[].testsuite[].status"}),)
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:

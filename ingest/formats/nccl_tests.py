@@ -37,7 +37,7 @@ class NcclTests(TextFormat):
 
     def load(self, lines: list[str], results: Results) -> int:
         """One record a row."""
-        name, ranks, header = PurePath(results.part.name).stem, 0, None
+        name, ranks, header = results.file_name(), 0, None
         other = 0
         for at, line in enumerate(lines, 1):
             if found := STARTING.match(line):

@@ -3,13 +3,11 @@
 import functools
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
-from ...warehouse.events import Instant
 from ..format import Head
-from ..readers.document import BadRecord, Object, decode, lines_of
+from ..readers.document import BadRecord, Object, decode, instant, lines_of
 from ..readers.results import Results, number
 from ..readers.text_format import TextFormat
 
@@ -30,6 +28,7 @@ class PerfStat(TextFormat):
     becomes = (
         "socket, core, thread … → axes; counter → metric, with -r a mean and its _error in percent, with -I samples"
     )
+    began = STARTED
 
     def recognise(self, head: Head) -> bool:
         """Return whether the first line that is no comment is a counter."""
@@ -44,14 +43,19 @@ class PerfStat(TextFormat):
 
     def load(self, lines: list[str], results: Results) -> int:
         """One record a line."""
-        started = next((found[1] for line in lines[:5] if (found := STARTED.match(line))), None)
-        if started is not None and (moment := _moment(started)) is not None:
-            results.run(started_at=moment)
+        describe(results, lines)
         results.context = None  # the event before, which a line with nothing but a derived metric belongs to
         for at, line in enumerate(lines, 1):
             if line.strip() and not line.startswith("#"):
                 results.record(functools.partial(_read, results, line), line, at)
         return 0
+
+
+def describe(results: Results, lines: list[str]) -> None:
+    """The run by the line that `perf stat -o` writes above all others."""
+    started = next((instant(found[1]) for line in lines[:5] if (found := STARTED.match(line))), None)
+    if started is not None:
+        results.run(started_at=started)
 
 
 def _read(results: Results, line: str) -> None:
@@ -63,7 +67,7 @@ def _read(results: Results, line: str) -> None:
         raise BadRecord("no event")
     results.context = event
     places = {key: place for key in PLACES if (place := record.take(key)) is not None}
-    case = results.case(PurePath(results.part.name).stem, parameters=places)
+    case = results.case(results.file_name(), parameters=places)
     value, spread = record.take("counter-value"), record.take("variance")
     if value is not None:
         case.metric(event, value, record.text("unit") or "count", statistic=None if spread is None else "mean")
@@ -120,11 +124,3 @@ def _before(cells: list[str]) -> Iterator[tuple[str, str]]:
     if cells and "." in cells[0]:
         yield "interval", cells.pop(0)
     yield from zip(("place", "aggregate-number"), cells, strict=False)
-
-
-def _moment(text: str) -> Instant | None:
-    try:
-        moment = datetime.strptime(text.strip(), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return Instant(int(moment.timestamp() * 1e6))

@@ -7,7 +7,7 @@ from ..format import Head
 from ..readers.document import BadRecord, lines_of
 from ..readers.results import Results, Subject, number
 from ..readers.text_format import TextFormat
-from .perf_stat import RATE, SCALE
+from .perf_stat import RATE, SCALE, STARTED, describe
 
 TITLE = re.compile(r"\s*Performance counter stats for (.+?)(?: \((\d+) runs?\))?:")
 NONE = r"<not (?:counted|supported)>"
@@ -35,6 +35,7 @@ class PerfStatText(TextFormat):
     doc = "perf stat's table, as printed"
     becomes = "command → case; counter → metric, with -r a mean and its _error in percent; time elapsed → latency"
     lost = "other lines"
+    began = STARTED
 
     def recognise(self, head: Head) -> bool:
         """Return whether a line is its title."""
@@ -43,6 +44,7 @@ class PerfStatText(TextFormat):
     def load(self, lines: list[str], results: Results) -> int:
         """One record a counter, time, or line of metrics."""
         command, repeated, kind, other = None, False, None, 0
+        describe(results, lines)
         has_commas = any(COMMA.match(line) for line in lines)
         for at, line in enumerate(lines, 1):
             plain = DECIMAL.sub(".", GROUPED.sub("", line)) if has_commas else line

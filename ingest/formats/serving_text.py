@@ -97,7 +97,7 @@ def _read(results: Results, block: list[str], before: list[str]) -> None:
     if record["completed"] is None:
         raise BadRecord("says nothing of successful requests")
     model = list(MODEL.finditer("\n".join(before)))
-    name = next(filter(None, model[-1].groups())) if model else PurePath(results.part.name).stem
+    name = next(filter(None, model[-1].groups())) if model else results.file_name()
     backend = axes.pop("backend", None)
     axes |= {"heading": _heading(before)} | _serving.tokens(record)
     parameters = {key: value for key, value in axes.items() if value is not None}

@@ -102,4 +102,4 @@ def _read(results: Results, line: str) -> None:
 def _name(results: Results, dataset: Any) -> str:
     """The name of the case if no model is named: that of the file, unless it has only a date and counts."""
     stem = PurePath(results.part.name).name.partition(".")[0]
-    return dataset if DEFAULT.fullmatch(stem) and isinstance(dataset, str) and dataset else stem or "sglang"
+    return dataset if DEFAULT.fullmatch(stem) and isinstance(dataset, str) and dataset else results.file_name()

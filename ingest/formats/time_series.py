@@ -153,7 +153,7 @@ class TimeSeries(Format):
 
 
 def _row(results: Results, header: _Header, attributes: set[int], at: int, line: str) -> None:
-    name = PurePath(results.part.name).stem
+    name = results.file_name()
     try:
         cells = header.cells(line)
         moment = header.moment(cells)

@@ -9,6 +9,7 @@ from ...warehouse.events import as_json
 from ..format import FILE
 from ..readers.declared import placed
 from ..readers.document import Object
+from ..readers.folders import file_stem, undated
 from ..readers.json_format import JsonFormat, ListFormat
 from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..user_formats.columns import measure_of
@@ -68,7 +69,7 @@ class Mlflow(ListFormat):
         """One run."""
         record.name("run_id")
         axes = _typed_axes({key[7:]: record.take(key) for key in record if key.startswith("params.")})
-        case = results.case(record.text("tags.mlflow.project") or PurePath(results.part.name).stem, **axes)
+        case = results.case(record.text("tags.mlflow.project") or results.file_name(), **axes)
         for key in [key for key in record if key.startswith("metrics.")]:
             case.metric(key[8:], record.take(key), **_measure(key[8:]))
         _ended(case, record.text("status"))
@@ -102,7 +103,7 @@ class MlflowPage(ListFormat):
         values = {key: ESCAPED.sub("", str(record.take(key))) for key in record if key not in OF_RUN}
         measured = [key for key, value in values.items() if number(value) is not None and measure_of(key) is not None]
         axes = _typed_axes({key: value for key, value in values.items() if key not in measured})
-        case = results.case(PurePath(results.part.name).stem, **axes)
+        case = results.case(results.file_name(), **axes)
         for key in measured:
             case.metric(key, values[key], **_measure(key))
         if lasted := LASTED.fullmatch(str(record.get("Duration"))):
@@ -135,11 +136,11 @@ class TensorboardScalars(ListFormat):
 
     def load(self, record: Object, results: Results) -> None:
         """One step."""
-        match = SCALAR.fullmatch(PurePath(results.part.name).stem)
-        run, tag = (match["run"], match["tag"]) if match else (None, PurePath(results.part.name).stem)
+        match = SCALAR.fullmatch(file_stem(results.part.name))
+        run, tag = (match["run"], match["tag"]) if match else (None, results.file_name())
         step = record.count("Step")
         record["at"] = number(record.get("Wall time"))
-        case = results.case((run or "run").removeprefix("run-"))
+        case = results.case(undated((run or "").removeprefix("run-")) or "run")
         moment = record.moment("at")
         case.samples([record.take("Value")], metric=tag, sample=step, recorded_at=moment, **_measure(tag))
         record.take("Wall time")

@@ -31,7 +31,7 @@ class TrtexecTimes(ListFormat):
 
     def load(self, record: Object, results: Results) -> None:
         """One inference."""
-        case = results.case(PurePath(results.part.name).stem)
+        case = results.case(results.file_name())
         for name, (field, start, end) in PARTS.items():
             value, began, ended = (record.take(key) for key in (field, start, end))
             if value is None and number(began) is not None and number(ended) is not None:
@@ -63,7 +63,7 @@ class TrtexecProfile(ListFormat):
 
     def load(self, record: Object, results: Results) -> None:
         """One layer."""
-        case = results.case(record.name("name"), suite=PurePath(results.part.name).stem)
+        case = results.case(record.name("name"), suite=results.file_name())
         for field, statistic in (("averageMs", "mean"), ("medianMs", "median"), ("timeMs", "sum")):
             case.metric("latency", record.take(field), "ms", statistic=statistic)
         case.metric("share", record.take("percentage"), "%")

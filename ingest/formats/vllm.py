@@ -6,7 +6,6 @@ Followed from v0.5 (2024) to 2026: results of one benchmark, several appended to
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import Any
 
 from ..format import Head, Part
@@ -120,7 +119,7 @@ def _settings(record: Object) -> Iterator[tuple[str, Any]]:
 
 
 def _latency(record: Object, results: Results) -> None:
-    case = results.case(_stem(results), suite="latency")
+    case = results.case(results.file_name(), suite="latency")
     case.samples(record.array("latencies"), "s")
     case.metric("latency", record.take("avg_latency"), "s", statistic="mean")
     case.metric("latency", record.take("std_latency"), "s", statistic="stddev")
@@ -133,7 +132,7 @@ def _latency(record: Object, results: Results) -> None:
 
 
 def _throughput(record: Object, results: Results) -> None:
-    case = results.case(_stem(results), suite="throughput")
+    case = results.case(results.file_name(), suite="throughput")
     serving.aggregates(case, record)
     serving.counters(case, record)
     case.fields(record.left())
@@ -143,13 +142,10 @@ def _failure(record: Object, results: Results) -> None:
     """A combination of a sweep that gave no result."""
     axes = dict(record.section("serve_overrides")) | dict(record.section("bench_overrides"))
     name = axes.pop("model", None)
-    case = results.case(name if isinstance(name, str) and name else _stem(results), suite="serving", parameters=axes)
+    case = results.case(
+        name if isinstance(name, str) and name else results.file_name(), suite="serving", parameters=axes
+    )
     message = record.text("error")
     kind = record.text("error_type")
     case.outcome("fail_to_run", f"{kind}: {message}"[:500], exception=kind, message=message)
     case.fields(record.left())
-
-
-def _stem(results: Results) -> str:
-    """The name of the file, where nothing else says what was measured."""
-    return PurePath(results.part.name).name.removesuffix(".json")

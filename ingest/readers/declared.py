@@ -201,7 +201,7 @@ class Declared(JsonFormat):
         axes |= {field: record.take(field) for field, _ in settings_of(free)}
         if self.setup:
             axes |= self._settings(record)
-        return results.case(name or PurePath(results.part.name).stem, **placed(axes))
+        return results.case(name or results.file_name(), **placed(axes))
 
     def _settings(self, record: Object) -> dict[str, Any]:
         """The texts and switches of a record that no table names."""

@@ -25,6 +25,10 @@ MOMENT = re.compile(
     r"\s*(Z|UTC|[+-]\d{2}(?::?\d{2})?)?",
     re.ASCII,
 )
+CTIME = re.compile(
+    r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})", re.ASCII
+)  # Mon Jun  1 02:00:00 2026
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)[-_T]?(\d\d)(\d\d)(\d\d)", re.ASCII)  # 20260501-100000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 10**17  # µs since 1970, in the year 5138: databases differ in what they can say of later ones
@@ -295,6 +299,8 @@ def instant(value: Any) -> Instant | None:
         return None
     if stamp := STAMP.fullmatch(value):
         value = "{}-{}-{} {}:{}:{}".format(*stamp.groups())
+    elif (said := CTIME.fullmatch(value.strip())) and said[1] in MONTHS:
+        value = f"{said[4]}-{MONTHS.index(said[1]) + 1}-{said[2]} {said[3]}"
     match = MOMENT.fullmatch(value.strip())
     if match is None:
         return None

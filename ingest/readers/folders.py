@@ -3,7 +3,7 @@
 import os
 import re
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 _REPEAT = re.compile(
     r"(?:(?:day|night|week|run|rep|repeat|repetition|round|trial|seed|iter|iteration|session|attempt)s?[-_. ]?\d+"
@@ -14,6 +14,8 @@ _DATE = re.compile(  # neither a part of a longer number nor of a checksum
     r"(?<![0-9a-fA-F])(20\d\d)([-_.]?)(\d\d)\2(\d\d)"
     r"(?:[-_.T ]?([01]\d|2[0-3])[-_.:h]?([0-5]\d)(?:[-_.:m]?([0-5]\d))?)?(?![0-9a-fA-F])"
 )
+_DATED = re.compile(rf"[-_. ]?{_DATE.pattern}(?:\.[0-9]+)?Z?")
+_PACKED = (".gz", ".zst", ".xz", ".bz2", ".zip")
 
 
 def date_in(name: str) -> datetime | None:
@@ -25,6 +27,17 @@ def date_in(name: str) -> datetime | None:
         except ValueError:  # no day of the calendar
             continue
     return None
+
+
+def undated(name: str) -> str:
+    """A name without its dates, which are those of a run: `softmax_2026-11-01` is softmax in each night."""
+    return _DATED.sub(lambda match: "" if date_in(match[0]) else match[0], name).strip("-_. ")
+
+
+def file_stem(name: str) -> str:
+    """The name of a file without folders, ending and that of a packed file."""
+    path = PurePath(name)
+    return (PurePath(path.stem) if path.suffix.lower() in _PACKED else path).stem
 
 
 def is_repeat(name: str) -> bool:

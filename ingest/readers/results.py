@@ -33,6 +33,7 @@ from ..format import MAX_TEXT, Part, Tally
 from ..source_index import content_uuid
 from .bulk import LONGEST_NAME, LONGEST_NS, Rows, is_whole, rows_of
 from .document import INT64, BadRecord, labels, not_whole
+from .folders import file_stem, undated
 from .revision import revision_of
 from .settings import nested_settings
 from .units import SPREADS, Unit, unit_of
@@ -99,6 +100,10 @@ class Results:
             run = RunRecord(run_id=self.run_id, source=self.part.format, tags=labels(tags or {}), **columns)
             self.tally.runs.append(run)
         return self.run_id, self._known
+
+    def file_name(self) -> str:
+        """The name that a file gives its case: its own, without the day; where that is all, the format's."""
+        return undated(file_stem(self.part.name)) or self.part.format
 
     def resume(self, chosen: Chosen) -> None:
         """Continue with a run that was described before."""

@@ -4,6 +4,7 @@ import itertools
 import json
 import shlex
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -154,8 +155,28 @@ def titled(began: str) -> bytes:
     ).encode()
 
 
+def counted(began: str) -> bytes:
+    """A table of perf stat -o, which begins with when it was measured."""
+    moment = datetime.strptime(began, "%Y%m%d-%H%M%S").ctime()
+    return f"# started on {moment}\n\n Performance counter stats for 'a':\n\n {int(began[-6:])} cycles\n".encode()
+
+
+def summed(began: str) -> bytes:
+    """A summary of k6 1.0."""
+    metric = {"name": "http_reqs", "type": "counter", "values": {"count": int(began[-6:]), "rate": 1.5}}
+    return json.dumps(
+        {"version": "1.0.0", "metadata": {"generatedAt": began}, "results": {"metrics": [metric]}}
+    ).encode()
+
+
+def checked(began: str) -> bytes:
+    """A report of GoogleTest."""
+    test = {"name": "a", "status": "RUN", "time": f"{int(began[-6:])}s"}
+    return json.dumps({"timestamp": began, "testsuites": [{"name": "s", "testsuite": [test]}]}).encode()
+
+
 @exhaustive
-@pytest.mark.parametrize("result", first_of(1, [served, titled]))
+@pytest.mark.parametrize("result", first_of(1, [served, titled, counted, summed, checked]))
 def test_files_that_say_they_are_of_several_nights_are_several_runs(
     load: Load, rows: Rows, tmp_path: Path, result: Callable[[str], bytes]
 ) -> None:

@@ -34,6 +34,21 @@ def test_an_iteration_is_a_timing_of_its_loops() -> None:
     assert got.tally.notes == []
 
 
+def test_the_printed_table_says_when_and_on_which_machine() -> None:
+    """As the JSON does: caches and cores are what a class of machine is told by."""
+    above = "2026-05-01T10:00:00+02:00\nRunning ./b\nRun on (4 X 2793.4 MHz CPU s)\nCPU Caches:\n  L3 Unified 49152 KiB (x1)\n"
+    table = "Benchmark   Time   CPU   Iterations\nBM_a   2.5 ns   2.5 ns   100\n"
+    printed = read("google-benchmark-text", above + table)
+    caches = [{"type": "Unified", "level": 3, "size": 48 << 20, "num_sharing": 1}]
+    context = CONTEXT | {"date": "2026-05-01T08:00:00Z", "mhz_per_cpu": 2793, "caches": caches}
+    found = read("google-benchmark", {"context": context, "benchmarks": [entry()]})
+
+    assert (printed.runs[0].started_at, printed.runs[0].command) == (found.runs[0].started_at, "./b")
+    assert printed.tags["context"]["mhz_per_cpu"] == found.tags["context"]["mhz_per_cpu"]
+    assert json.loads(printed.environment.extra or "")["caches"] == json.loads(found.environment.extra or "")["caches"]
+    assert printed.environment.logical_cores == 4
+
+
 def test_aggregates_are_metrics_of_the_case_they_belong_to() -> None:
     """A mean over repetitions is no sample, and a note says it is a mean of means; a cv is a ratio."""
     mean = entry("BM_a_mean", run_name="BM_a", run_type="aggregate", aggregate_name="mean", iterations=3)

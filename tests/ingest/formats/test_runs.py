@@ -1,5 +1,6 @@
 """Results in a store: what becomes a run, what is known already, what joins."""
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -129,6 +130,18 @@ def test_files_named_by_their_day_are_runs_that_began_then(load: Load, rows: Row
     note = "began on the day in the name: the run of 2026-11-01.txt and 2 others; --set time=… says otherwise"
     assert note in report.notes
     assert [line.known for line in load(tmp_path / "n").lines] == [line.loaded for line in report.lines]
+
+
+def test_a_case_that_its_file_names_is_the_same_each_night(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """The day in the name is no part of it, nor is a packed file's ending; what is only a day is named by its format."""
+    table = b"N,Triton (GB/s)\n256,51.2\n"
+    names = ("softmax_2026-11-01.csv", "softmax-20261102_021500Z.csv.gz", "2026-11-03.csv", "softmax_20261399.csv")
+    lay(tmp_path / "n", {name: gzip.compress(table) if name.endswith("gz") else table for name in names})
+    load(tmp_path / "n")
+
+    assert rows("SELECT name, count(DISTINCT run_id) FROM cases GROUP BY 1 ORDER BY 1") == [
+        ("softmax", 2), ("softmax_20261399", 1), ("triton-report", 1),
+    ]  # fmt: skip
 
 
 @exhaustive
