@@ -22,7 +22,7 @@ NOWHERE: Place = ("", "", 0)
 MOST_S = 0.5  # of timed instructions
 MOST_CALLS = 20
 SHORT_NS = 20.0  # an instruction
-LONG_NS = 50_000  # in which others may have had the processor
+LONG_NS = 10_000  # in which others may have had the processor
 LOOP_NS = 100.0  # the loop around a call
 ADAPTIVE = sys.version_info < (3, 12)  # later ones forget the variants of instructions that are traced
 TYPICAL = 2000  # first instructions, whose median is what timing one takes
@@ -48,7 +48,8 @@ class Stretches:
         while self._calls < MOST_CALLS and time.perf_counter_ns() < self._end:
             self._pending: list[tuple[Place, int]] = []
             self._at, self._is_handling = NOWHERE, False
-            self._waited, self._last = self._clock.waited(), time.perf_counter_ns()
+            self._waited = self._clock.waited()
+            self._ended = self._last = time.perf_counter_ns()
             before = sys.gettrace()
             sys.settrace(self._begin)
             try:
@@ -81,11 +82,11 @@ class Stretches:
             sys.settrace(None)
             return None
         if charged is not frame:
-            self._last = time.perf_counter_ns()
+            self._go_on()
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         self._at, self._is_handling = place_of(frame), False
-        self._last = time.perf_counter_ns()
+        self._go_on()
         return self._step
 
     def _step(self, frame: FrameType, event: str, _: Any) -> Any:
@@ -97,12 +98,19 @@ class Stretches:
             self._at, self._is_handling = self._known(frame.f_code)[frame.f_lasti]
             if time.perf_counter_ns() > self._end:
                 sys.settrace(None)
-            self._last = time.perf_counter_ns()
+            self._go_on()
         return self._step
+
+    def _go_on(self) -> None:
+        """The next instruction begins; that others had the processor before is no part of its time."""
+        self._last = time.perf_counter_ns()
+        if self._last - self._ended > LONG_NS:
+            self._waited, self._last = self._clock.waited(), time.perf_counter_ns()
 
     def _pass(self) -> None:
         """Time passed in the instruction that began last."""
-        took = time.perf_counter_ns() - self._last
+        self._ended = time.perf_counter_ns()
+        took = self._ended - self._last
         if took > LONG_NS:
             waited = self._clock.waited()
             took, self._waited = max(took - (waited - self._waited), 0), waited

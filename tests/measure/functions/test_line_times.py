@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from bench.measure.functions import line_times
 from bench.measure.functions.apart import NoAnswer
 from bench.measure.functions.line_times import LineSampler, SourceLine, line_shares, sample_lines, sampled
 from bench.measure.functions.program import Calls
-from bench.measure.functions.stretches import Stretches
+from bench.measure.functions.stretches import MOST_CALLS, Stretches
 from bench.measure.system.disturbance import DisturbanceCounters, OwnClock
 from click.testing import CliRunner
 
@@ -177,6 +178,29 @@ def test_short_lines_of_a_stretch_share_its_time(work: Any, monkeypatch: pytest.
 
     loop = [found[*end[:2], number["two = one + 1"] - above] for above in range(3)]
     assert min(loop) > 10 and sum(found.values()) == pytest.approx(107) and found[other] == 7
+
+
+def test_what_others_take_while_an_instruction_is_looked_at_is_not_taken_from_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A long call into C keeps its time, though others had the processor between it and the instruction before."""
+    passed, waited = bytearray(), bytearray()  # a microsecond each
+
+    def charged(frame: FrameType | None) -> FrameType | None:
+        passed.extend(bytes(100))
+        waited.extend(bytes(100))
+        return frame
+
+    def work() -> None:
+        passed.extend(bytes(60))
+
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: 1000 * len(passed))
+    stretches = Stretches(charged)
+    monkeypatch.setattr(stretches._clock, "waited", lambda: 1000 * len(waited))
+    stretches.look(work)
+
+    line = (__file__, work.__qualname__, work.__code__.co_firstlineno + 1)
+    assert stretches._found[line][line][0] == MOST_CALLS * 60_000
 
 
 def test_a_library_that_bench_calls_is_no_line_of_the_function() -> None:
