@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -150,6 +151,20 @@ def test_names_of_crowded_rows_are_smaller_then_fewer_and_told() -> None:
     axis = next(layer["encoding"]["y"]["axis"] for layer in figure.spec(False)["layer"] if "y" in layer["encoding"])
     assert (axis["labelFontSize"], axis["labelOverlap"]) == (4.5, "greedy")
     assert "3.3x2.2 inches have no room for: some of 72 names" in figure.notes
+
+
+def test_letters_of_a_flame_are_lower_than_its_rows() -> None:
+    """Where the image has less height than they want, too: the legend below takes its room."""
+    pytest.importorskip("vl_convert")
+    figures = [drawn("flame", "few", size=size) for size in (None, (6.0, 1.8), (6.0, 2.0))]
+    with render.Renderer() as renderer:
+        images = list(renderer.render(render.RenderRequest("svg", each.still("sans-serif"), 72) for each in figures))
+
+    for figure, image in zip(figures, images, strict=True):
+        height = float(re.findall(rb'class="background"[^>]*d="M0,0h[\d.]+v([\d.]+)', image)[0])
+        spec = figure.still("sans-serif")
+        row = height / max(figure.fields["y1"])
+        assert all(layer["mark"]["fontSize"] < row for layer in spec["layer"][1:])  # none where rows are too low
 
 
 @given(st.lists(st.text("ab WM…模", min_size=1, max_size=30), max_size=6), st.floats(3, 40))

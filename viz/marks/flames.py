@@ -15,7 +15,7 @@ from ..style.units import DisplayUnit
 from .cached import cached_property
 
 WIDTH = 6.0  # inches
-_ROW, _FRAME = 0.17, 1.25  # inches
+_ROW, _FRAME, _LEGEND = 0.17, 1.56, 0.57  # inches
 SAME = "#E4E7EB"
 _INK = "#1f2328"
 _EDGE = "rgba(255, 255, 255, 0.75)"
@@ -61,7 +61,7 @@ class Flames:
 
     def left_out(self, size: tuple[float, float], head: float) -> list[str]:
         """The letters, in frames that are too low for them."""
-        return PlotArea.of(size, head).unnamed(self.depth)
+        return PlotArea.of(size, head, below=_LEGEND).unnamed(self.depth)
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -88,7 +88,7 @@ class Flames:
 
     def spec(self, interactive: bool, size: tuple[float, float], head: float) -> dict[str, Any]:
         """Rectangles with names in them; on a page a click zooms in, and a text is searched for."""
-        area = PlotArea.of(size, head)
+        area = PlotArea.of(size, head, below=_LEGEND)
         whole = self.unit.of(self.frames[0].value)
         most = max(map(abs, self.fields["difference"])) or 1.0
         zoomed = {

@@ -4,7 +4,7 @@
 --
 -- run_id   VARCHAR  Run of the trace.
 -- line     BIGINT   Number of its record in the file.
--- kind     VARCHAR  Its category: kernel, gpu_memcpy, cpu_op, python_function …
+-- kind     VARCHAR  Its category: kernel, gpu_memcpy, cpu_op, python_function …; span where it has none.
 -- name     VARCHAR  Operator, kernel or call, without the hash and number of generated code.
 -- case_id  VARCHAR  Case of its timings.
 -- ns       BIGINT   How long it took.
@@ -13,7 +13,9 @@
 -- lane     VARCHAR  Thread of the host; of a GPU the device.
 WITH
 named AS (
-    SELECT run_id, case_id, suite AS kind, _part_name(name) AS name, suite IN ('kernel', 'gpu_memcpy', 'gpu_memset') AS device
+    SELECT
+        run_id, case_id, coalesce(suite, 'span') AS kind, _part_name(name) AS name,
+        coalesce(suite IN ('kernel', 'gpu_memcpy', 'gpu_memset'), false) AS device
     FROM cases
 ),
 timed AS (

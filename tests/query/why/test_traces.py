@@ -164,6 +164,18 @@ def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any],
     assert "the traces are of different machines: one; two" in done.stderr and "\x1b" not in done.output
 
 
+def test_spans_need_no_category(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """The format leaves it out, as clang's -ftime-trace does: they are operators of the host."""
+    for name, factor in (("a", 1), ("b", 3)):
+        spans = [{"ph": "X", "name": "parse", "pid": 1, "tid": 1, "ts": 0, "dur": 5 * factor}]
+        (tmp_path / f"{name}.json").write_text(json.dumps(spans))
+    (found,) = json.loads(bench("why", "a.json", "b.json", "--format", "json").stdout)
+
+    assert [(part["name"], part["base"], part["candidate"]) for part in found["parts"]] == [
+        ("span: parse", 5_000, 15_000)
+    ]
+
+
 @exhaustive
 def test_a_side_without_anything_in_common_has_nothing_to_show(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Nothing is compared with the span that PyTorch puts around all, or with the other processor."""
