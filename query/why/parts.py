@@ -28,7 +28,8 @@ class DifferencePart:
     of the Student's t that it is of. Of an `exclusive` part one side is known to have nothing: its difference has that sign.
     `changed` is whether its line differs between both sides; None where that is not known. `also` are further
     lines, of a kernel that computes several. A case that only one side has is `one_sided`: it adds nothing to a mean, and is a
-    row of its own. Of a `decided` whole `bench compare` says that it changed.
+    row of its own. Of a `decided` whole `bench compare` says that it changed. Parts that are `off_alike` may all have the same
+    error, as where a whole run was disturbed.
     """
 
     name: str
@@ -45,6 +46,7 @@ class DifferencePart:
     degrees: float = math.inf
     exclusive: bool = False
     decided: bool = False
+    off_alike: bool = False
 
     @property
     def is_beyond_noise(self) -> bool:
@@ -197,5 +199,7 @@ def together(others: Sequence[DifferencePart]) -> DifferencePart:
     """The sum of parts, as one."""
     widths = [part.high - part.difference for part in others if part.high is not None]
     total = math.fsum(part.difference for part in others)
-    error = math.sqrt(math.fsum(width * width for width in widths)) if len(widths) == len(others) else None
+    alike = all(part.off_alike for part in others)
+    reach = math.fsum(widths) if alike else math.sqrt(math.fsum(width * width for width in widths))
+    error = reach if len(widths) == len(others) else None
     return DifferencePart(f"{len(others)} {OTHER} parts", None, None, total, *ends(total, error))

@@ -287,7 +287,8 @@ def _root(*errors: float | None) -> float:
 def by_case(rows: Sequence[Row]) -> Decomposition | None:
     """The geometric mean of the ratios of cases: what each adds to its logarithm, in percent.
 
-    Cases on one side only have no ratio: they are rows of their own, which add nothing.
+    Its interval is the sum of theirs, as in `comparison_means`: the run of a side may have been slower as a whole. Cases on one
+    side only have no ratio: they are rows of their own, which add nothing.
     """
     compared = [row for row in rows if row["ratio"] and row["ratio"] > 0]
     if len(compared) < 2:
@@ -297,11 +298,10 @@ def by_case(rows: Sequence[Row]) -> Decomposition | None:
     for row in compared:
         share = 100 * math.log(row["ratio"]) / count
         bounds = [100 * math.log(end) / count if end else None for end in (row["low"], row["high"])]
-        parts.append(DifferencePart(label(row), None, None, share, bounds[0], bounds[1]))
-    errors = [(part.high - part.low) / 2 for part in parts if part.high is not None and part.low is not None]
+        parts.append(DifferencePart(label(row), None, None, share, bounds[0], bounds[1], off_alike=True))
     total = math.fsum(part.difference for part in parts)
-    error = math.sqrt(math.fsum(width * width for width in errors)) if len(errors) == count else None
-    whole = DifferencePart(f"geometric mean of {count} cases", None, None, total, *ends(total, error))
+    low, high = (_sum([getattr(part, end) for part in parts]) for end in ("low", "high"))
+    whole = DifferencePart(f"geometric mean of {count} cases", None, None, total, low, high)
     changed = factor_of({**compared[0], "ratio": math.exp(total / 100)})
     notes = [f"{changed} in all; each case adds ln(ratio) / {count}, in percent; above 0 is better"]
     gone = [row for row in rows if row["verdict"] in ONE_SIDED]
@@ -311,6 +311,12 @@ def by_case(rows: Sequence[Row]) -> Decomposition | None:
     if gone:
         notes.append(f"{counted(len(gone), 'case')} on one side only: in no mean, so that what they add is 0")
     return decomposed("%", whole, parts, error=0.0, notes=notes)
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """The sum of values; None where one is not known."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 def label(row: Row) -> str:

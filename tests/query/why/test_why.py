@@ -584,6 +584,17 @@ def test_cases_add_up_to_the_geometric_mean() -> None:
     assert by_case([compared("a", 2.0)]) is None
 
 
+def test_the_interval_of_a_geometric_mean_is_as_wide_as_in_a_comparison() -> None:
+    """A slow run of one side is in all of its cases: more of them do not make it narrower, nor do they in the row of others."""
+    found = by_case([compared("a", 1.005), compared("b", 0.999), compared("c", 1.004)])
+    assert found is not None
+
+    row, *_ = folded(found.parts, nothing=True)
+    log_ends = [[100 * math.log(ratio * end) / 3 for ratio in (1.005, 0.999, 1.004)] for end in (0.99, 1.01)]
+    assert [found.whole.low, found.whole.high] == pytest.approx([*map(sum, log_ends)])
+    assert [row.low, row.high] == pytest.approx([found.whole.low, found.whole.high], abs=0.02)
+
+
 def test_a_function_that_took_turns_is_asked_for_by_its_own_name() -> None:
     """The name of the first of them is that of what all compute."""
     warehouse = Builder()
