@@ -154,7 +154,7 @@ def test_names_of_crowded_rows_are_smaller_then_fewer_and_told() -> None:
 
 
 def test_letters_of_a_flame_are_lower_than_its_rows() -> None:
-    """Where the image has less height than they want, too: the legend below takes its room."""
+    """In an image with less height than they want, too: the legend below takes its room."""
     pytest.importorskip("vl_convert")
     figures = [drawn("flame", "few", size=size) for size in (None, (6.0, 1.8), (6.0, 2.0))]
     with render.Renderer() as renderer:
