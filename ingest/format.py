@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from .readers.folders import date_in
+from .readers.leading_text import unlogged
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,6 +44,12 @@ class Head:
     def text(self) -> str:
         """The first 32 KiB decoded, by their byte order mark or as UTF-8, and leniently."""
         return self.data[:LOOK].decode(encoding(self.data), "replace").removeprefix("\ufeff")
+
+    @functools.cached_property
+    def printed(self) -> "Head":
+        """The text that a job printed, of its log; of any other text itself."""
+        text, _ = unlogged(self.text)
+        return self if text is self.text else Head(self.path, text.encode("utf-8", "replace"), self.packed)
 
     @functools.cached_property
     def paths(self) -> frozenset[str]:
@@ -206,6 +213,9 @@ class Format(ABC):
     lost: ClassVar[str] = "nothing"  # which content of a file does not reach the tables
     grows: bool = False  # whether writers append lines to a file that may have been loaded before
     unpacks: ClassVar[bool] = False  # whether it also reads packed files
+    printed: ClassVar[bool] = (
+        False  # whether its results may stand in the log of a CI job, with the time before each line
+    )
     runs: ClassVar[str] = FOLDER  # what is a run where a file describes none: a folder's files together, or each file
     # finds in its beginning when a file was measured: a folder may hold many nights
     began: ClassVar[re.Pattern[str] | None] = None
@@ -222,6 +232,10 @@ class Format(ABC):
     @abstractmethod
     def recognise(self, head: Head) -> bool:
         """Return whether a file is of this format, by its content; a name alone is not enough."""
+
+    def takes(self, head: Head) -> bool:
+        """Return whether it recognises a file that it can read as it is packed and logged."""
+        return (self.unpacks or not head.packed) and self.recognise(head.printed if self.printed else head)
 
     @abstractmethod
     def read(self, part: Part, batch: "Batch") -> Tally:

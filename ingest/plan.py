@@ -23,6 +23,7 @@ from .progress import IngestProgress
 from .readers.document import instant
 from .readers.files import NO_PIPE, FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
 from .readers.folders import folder_config, folders_in
+from .readers.leading_text import unlogged
 from .readers.unrecognised import describe, is_begun_json, read_unpacked
 from .registry import find_format, formats
 from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
@@ -489,7 +490,7 @@ def _is_continued(row: IndexedSource, known: KnownSources) -> bool:
 
 
 def _recognise(head: Head, notes: list[str]) -> Format | None:
-    found = [each for each in formats().values() if (each.unpacks or not head.packed) and _takes(each, head, notes)]
+    found = [each for each in formats().values() if _takes(each, head, notes)]
     found = [each for each in found if each.of_project] or found
     if len(found) > 1:
         names = " or ".join(each.name for each in found)
@@ -500,7 +501,7 @@ def _recognise(head: Head, notes: list[str]) -> Format | None:
 def _takes(kind: Format, head: Head, notes: list[str]) -> bool:
     """Return whether a file is of a format; one that fails at looking takes none, and leaves the file to the others."""
     try:
-        return kind.recognise(head)
+        return kind.takes(head)
     except OSError:
         raise
     except Exception as error:
@@ -549,7 +550,8 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
 
 def _nights(files: list[_File]) -> list[list[_File]]:
     """Files that say when they were measured, apart where 12 hours passed between two; those that do not say, with the first."""
-    if len(files) < 2 or all(file.is_unchanged() for file in files) or files[0].format.began is None:
+    kind = files[0].format
+    if len(files) < 2 or all(file.is_unchanged() for file in files) or (kind.began is None and not kind.printed):
         return [files]
     dated, others = list[tuple[int, _File]](), list[_File]()
     for file in files:
@@ -571,7 +573,8 @@ def _nights(files: list[_File]) -> list[list[_File]]:
 def _began(kind: Format, head: Head) -> int | None:
     """The time at which a file says that it was measured."""
     match = kind.began.search(head.text) if kind.began is not None else None
-    return instant(match[1]) if match else None
+    said = match[1] if match else unlogged(head.text)[1] if kind.printed else None
+    return instant(said) if said else None
 
 
 def _not_forgotten(run_id: str, known: KnownSources) -> str:

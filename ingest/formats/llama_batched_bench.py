@@ -29,6 +29,7 @@ class LlamaBatchedBench(Declared):
     doc = "llama-batched-bench or sweep-bench, JSON lines or table"
     becomes = "file → case; pp, tg, pl and settings → axes; t_pp → prefill_latency, t_tg → decode_duration"
     lost = "lines around the table but its settings"
+    printed = True
     shapes = (frozenset({"n_kv_max", "n_kv", "pp", "tg", "t_pp", "speed_pp", "t_tg", "speed_tg"}),)
     lines = True
     axes = {axis: axis for axis in AXES}

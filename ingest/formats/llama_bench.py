@@ -30,6 +30,7 @@ class LlamaBench(JsonFormat):
     doc = "llama-bench JSON, JSON lines, CSV or Markdown"
     becomes = "case named by the model's type, with pp512 or tg128; `samples_ts` → throughput in tokens/s"
     lost = "what its Markdown leaves out: samples, usual settings"
+    printed = True
     runs = FILE
     shapes = (frozenset(f"[].{key}" for key in KEYS), frozenset(KEYS))
     headers = (frozenset(KEYS),)

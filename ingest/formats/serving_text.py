@@ -22,10 +22,10 @@ MODEL = re.compile(
 PROMPTS = re.compile(r"#(Input|Output) tokens: [0-9]+")  # SGLang's, of the prompts that it drew: no heading
 NOT_SET = "not set"
 HEADING = re.compile(r"(?:#+ *|\*\*)?([^|`{}\[\]]{1,80}?)(?::|\*\*:?)?")
+QUOTED = re.compile(r"\s*(?:> ?)+")  # of a mail or a comment; also the prompt of a shell
 COMMANDS = (
     "```",
     "$ ",
-    "> ",
     "python",
     "vllm ",
     "--",
@@ -111,13 +111,13 @@ def _read(results: Results, block: list[str], before: list[str]) -> None:
 def _heading(before: list[str]) -> str | None:
     """The line that tells one result from the next: the last before it that is a heading, or ends with a colon."""
     for line in reversed(before):
-        text = line.strip()
+        text = QUOTED.sub("", line).strip()
         if PROMPTS.fullmatch(text):
             continue
         if text.endswith((":", ":**")) or text.startswith(("#", "**")):
             match = HEADING.fullmatch(text)
             return match[1].strip("# *:") or None if match else None
-        if text and not text.startswith(COMMANDS):
+        if text and not text.startswith(COMMANDS) and not QUOTED.match(line):
             return None
     return None
 

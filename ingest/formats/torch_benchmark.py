@@ -35,6 +35,7 @@ class TorchBenchmark(JsonFormat):
         "number_per_run loops"
     )
     lost = "lines around the tables"
+    printed = True
     holds = (Object, list)
     shapes = (frozenset({"[].raw_times", "[].number_per_run"}), frozenset({"raw_times", "number_per_run"}))
 

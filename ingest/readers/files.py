@@ -174,7 +174,7 @@ def _is(kind: Format, path: Path) -> bool:
         head = read_head(path)
     except OSError:
         return False
-    return (kind.unpacks or not head.packed) and kind.recognise(head) and kind.left_out(head) is None
+    return kind.takes(head) and kind.left_out(head) is None
 
 
 def read_head(path: Path) -> Head:

@@ -11,8 +11,8 @@ from ...warehouse.events import as_json
 from ...warehouse.log import Batch
 from ..format import LOOK, MAX_TEXT, NAMED_KEYS, Format, Head, Part, Tally
 from .csv_rows import CsvRow, find_header, rows
-from .document import BadRecord, Object, decode, lines_of, read_text, repeated_key, show
-from .leading_text import document_in
+from .document import BadRecord, Object, decode, instant, lines_of, read_text, repeated_key, show
+from .leading_text import document_in, unlogged
 from .results import Chosen, Results
 
 LINES_BEFORE_HEADER = 100  # lines among which the header of a table is looked for, after what else was printed
@@ -79,6 +79,9 @@ class JsonFormat(Format):
     def document(self, part: Part, results: Results) -> Any:
         """The document of a file, without what was printed before it; of a table the list of its rows."""
         text, before = read_text(part), 0
+        if self.printed:
+            text, written = unlogged(text)
+            results.written = instant(written)
         if not (self.headers and find_header(enumerate(lines_of(text[:LOOK])[:LINES_BEFORE_HEADER], 1), self.headers)):
             text, before = document_in(text)
         if before:

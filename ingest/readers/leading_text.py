@@ -1,4 +1,4 @@
-"""The JSON document in a file that begins with something else: what a program printed, or entries of a log."""
+"""Text before results: before a JSON document, and what the log of a CI job writes before each line."""
 
 import contextlib
 import itertools
@@ -10,6 +10,17 @@ NUMBERS = re.compile(r"\s*\[\s*-?\d")  # a list of numbers, or the time of an en
 ENDED = re.compile(r"[ \t\r]*(?:\n\s*(?![,\]})\s])|\Z)")  # after a document; within a larger one, more of that follows
 ENTRY = re.compile(r"[ \t]*\{.*\}[ \t\r]*\n")  # of a log in JSON lines
 MOST_BEGINNINGS = 100  # that are tried
+LOGGED = re.compile(  # of GitHub's job (and step, as gh writes them), of GitLab's; a service of docker compose
+    r"^(?:(?:[^\t\n]{1,200}\t[^\t\n]{1,200}\t)?\ufeff?(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d)\.(?:\d{7}Z ?|\d{6}Z \d\d[OE][+ ]?)"
+    r"|[\w.-]{1,60}-\d{1,4} +\| ?)",
+    re.MULTILINE,
+)
+
+
+def unlogged(text: str) -> tuple[str, str | None]:
+    """The text that a job printed, of its log, and when the first line was written; of any other text itself, and None."""
+    first = LOGGED.match(text)
+    return (LOGGED.sub("", text), first[1]) if first else (text, None)
 
 
 def document_in(text: str) -> tuple[str, int]:

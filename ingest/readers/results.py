@@ -54,6 +54,7 @@ class Results:
         self.part = part
         self.tally = Tally()
         self.run_id = part.run_id
+        self.written: Instant | None = None  # when the first line of its log was
         self.context: Any = None  # what the head of a document says that its records need
         self.batch = batch
         self._known = False
@@ -203,7 +204,11 @@ class Results:
             self.tally.notes.append(sentence)
 
     def close(self) -> Tally:
-        """The accounting."""
+        """The accounting; runs that do not say when they began did so when their log begins."""
+        if self.written is not None and not self.tally.runs:
+            self.run()
+        runs = self.tally.runs
+        runs[:] = [replace(run, started_at=self.written) if run.started_at is None else run for run in runs]
         home = self.part.run_id
         if self.tally.shares:
             if not self._unplaced.loaded:

@@ -131,7 +131,7 @@ def lay(folder: Path, files: Mapping[str, bytes | str | object]) -> None:
 def recognised(path: Path) -> list[str]:
     """The formats that take a file for theirs."""
     head = read_head(path)
-    return [name for name, kind in formats().items() if (kind.unpacks or not head.packed) and kind.recognise(head)]
+    return [name for name, kind in formats().items() if kind.takes(head)]
 
 
 def read_file(kind: Format, path: Path, name: str | None = None, claimed: set[str] | None = None) -> Read:

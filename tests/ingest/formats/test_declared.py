@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from bench.ingest.readers.declared import Declared, Quantity
-from bench.warehouse.events import CaseRecord, Metric, Reject, Timing
+from bench.ingest.registry import formats
+from bench.warehouse.events import CaseRecord, Instant, Metric, Reject, Timing
 
+from ...exhaustive import first_of
 from .reading import Read, read, read_file
 from .samples import SAMPLES
 
@@ -397,3 +399,34 @@ Mean E2E Latency (ms):                   6264.10
         2.85,
         6264.1e6,
     )
+
+
+LOG_OF_A_JOB = [  # what stands before each line
+    "2026-06-01T02:03:04.1234567Z ", "build\tRun bench\t2026-06-01T02:03:04.1234567Z ", "2026-06-01T02:03:04.123456Z 00O ", "bench-1  | ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind", first_of(1, ["serving-text", *(kind for kind, one in formats().items() if one.printed and kind in SAMPLES)])
+)
+def test_the_log_of_a_job_is_what_the_job_printed(kind: str) -> None:
+    """As GitHub, its gh, GitLab and docker compose write it; a run that does not say when it began did so with the log."""
+    (name, content), *beside = SAMPLES[kind].items()
+    text = content.decode()
+    plain = read(kind, text, name, dict(beside))
+    for before in LOG_OF_A_JOB:
+        logged = read(kind, "".join(before + line for line in text.splitlines(keepends=True)), name, dict(beside))
+        moment = plain.runs[0].started_at if plain.runs else None
+        expected = moment or (Instant(1780279384 * 10**6) if "T02" in before else None)
+
+        assert [repr(event) for event in logged.events] == [repr(event) for event in plain.events]
+        assert [run.started_at for run in logged.runs] == ([expected] if logged.runs else [])
+
+
+def test_headings_of_quoted_results_tell_them_apart() -> None:
+    """A reply quotes a pull request: before and after stay two cases."""
+    (content,) = SAMPLES["serving-text"].values()
+    result = content.decode()[content.decode().index("====") :]
+    quoted = "".join(f"> {line}" for line in f"### Before\n{result}\n### After\n\n{result}".splitlines(keepends=True))
+
+    assert [axes["heading"] for _, _, axes in cases(read("serving-text", quoted))] == ["Before", "After"]
