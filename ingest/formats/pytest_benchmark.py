@@ -1,5 +1,6 @@
 """pytest-benchmark: what `--benchmark-json` and `--benchmark-save` write; of a storage folder, all saved runs."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ STATISTICS = {
     "min": "min", "max": "max", "mean": "mean", "stddev": "stddev", "median": "median", "iqr": "iqr", "q1": "q1",
     "q3": "q3", "ld15iqr": "ld15iqr", "hd15iqr": "hd15iqr", "total": "sum",
 }  # fmt: skip
+COUNTED = re.compile(r"[0-9]+|[0-9a-f]{7,40}")  # a number of a job, a commit
 STORAGE = ".benchmarks"  # in the folder of a project
 VARYING = ("hz_actual", "hz_actual_friendly", "hz_actual_raw")  # of the processor: what it ran at a moment ago
 
@@ -33,8 +35,11 @@ class PytestBenchmark(JsonFormat):
     )
 
     def group(self, name: str) -> str:
-        """Runs of one machine are comparable: a storage folder has one subfolder each; a night's folder says nothing of it."""
-        return "/".join(part for part in name.split("/")[:-1] if part != STORAGE and not is_repeat(part))
+        """The folder of the machine in a storage folder: its runs are comparable. Those of nights, jobs and commits are none."""
+        folders = name.split("/")[:-1]
+        return "/".join(
+            part for part in folders if part != STORAGE and not is_repeat(part) and not COUNTED.fullmatch(part)
+        )
 
     def open(self, document: Any, results: Results) -> Iterable[Any]:
         """One run a file."""

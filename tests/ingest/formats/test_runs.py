@@ -107,11 +107,15 @@ def test_the_folder_of_a_project_has_its_saved_runs(load: Load, rows: Rows, tmp_
 
 @exhaustive
 def test_folders_of_nights_are_runs_of_one_config(load: Load, rows: Rows, tmp_path: Path) -> None:
-    """A folder that is named by its date is no machine: its files are further runs of the folder above."""
-    lay(tmp_path, {f"nightly/2024-05-0{day}/shard1.json": saved(f"c{day}", f"2024-05-0{day}") for day in (6, 7)})
+    """A folder that is named by its date, a job or a commit is no machine: its files are further runs of the folder above."""
+    folders = {"c6": "2024-05-06", "c7": "2024-05-07", "c8": "17234567890", "c9": "4f0c1de"}
+    lay(
+        tmp_path,
+        {f"nightly/{folder}/shard1.json": saved(commit, f"2024-05-0{commit[1]}") for commit, folder in folders.items()},
+    )
     load(tmp_path / "nightly")
 
-    assert rows("SELECT config, git_commit FROM runs ORDER BY ALL") == [("nightly", "c6"), ("nightly", "c7")]
+    assert rows("SELECT config, git_commit FROM runs ORDER BY 2") == [("nightly", commit) for commit in folders]
 
 
 GO = "goos: linux\ngoarch: amd64\npkg: x/y\nBenchmarkFoo-8\t1000\t{} ns/op\nPASS\n"
