@@ -72,12 +72,21 @@ classes AS (
     LEFT JOIN fullest ON own.facts_id = fullest.facts_id
     LEFT JOIN readable AS theirs ON fullest.fuller_id = theirs.facts_id
 ),
+spellings AS (
+    SELECT class_id, unnest([class_id, machine, split_part(machine, ', ', 1), split_part(machine, ' @ ', 1)]) AS spelling
+    FROM classes
+    UNION
+    SELECT class_id, environment.cpu  -- as tools write the processor
+    FROM classes
+    JOIN _machine_facts AS fact ON classes.facts_id = fact.facts_id
+    JOIN _run_records AS run ON fact.run_id = run.run_id
+    JOIN environments AS environment ON run.environment_id = environment.environment_id
+    WHERE EXISTS (SELECT 1 FROM _machine_names)
+),
 named AS (
     SELECT class_id, min(name) AS name
-    FROM classes
-    JOIN _machine_names
-        ON regexp_matches(class_id, pattern) OR regexp_matches(lower(machine), pattern)
-            OR regexp_matches(lower(split_part(machine, ', ', 1)), pattern) OR regexp_matches(lower(split_part(machine, ' @ ', 1)), pattern)
+    FROM spellings
+    JOIN _machine_names ON regexp_matches(lower(spelling), pattern)
     GROUP BY class_id
 )
 

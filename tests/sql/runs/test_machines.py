@@ -72,10 +72,14 @@ def test_machine_names(warehouse: Builder) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["^xeon platinum 8370c$", "^xeon platinum 8370c @ 2.80ghz$", "^xeon platinum 8370c @ 2.80ghz, 4 cores$"]
-)
+    "pattern",
+    [
+        "^xeon platinum 8370c$", "^xeon platinum 8370c @ 2.80ghz$", "^xeon platinum 8370c @ 2.80ghz, 4 cores$",
+        r"^intel\(r\) xeon\(r\) platinum 8370c cpu .*$",
+    ],
+)  # fmt: skip
 def test_a_processor_is_named_with_or_without_its_clock(warehouse: Builder, pattern: str) -> None:
-    """A name without * fits the model as people write it, as the class begins, and the whole class."""
+    """A name without * fits the model as people write it, as the class begins, and the whole class; or as tools write it."""
     warehouse.add(
         _machine("a", "Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz", logical_cores=4), run("a", environment_id="a")
     )
