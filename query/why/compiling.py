@@ -6,6 +6,7 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..comparison.sides import Side
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from ...warehouse.database import Warehouse
 
 COUNTED = {"graph_breaks": "graph_break", "recompiles": "recompile"}  # metric → reasons that it counts
+_UNCOUNTED = "generic_jump"  # begins the reason of a break that torch lists, and its counter leaves out
+UNCOUNTED = f"torch's counter leaves out breaks at branches on data ({_UNCOUNTED}): unattributed takes them off again"
 COMPILE_LATENCY = "compile_latency"
 COMPILED = (COMPILE_LATENCY, *COUNTED)  # metrics that have parts
 PHASES: dict[
@@ -78,7 +81,11 @@ def by_reason(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition |
         "by reason and place, those that the base lacks first, at the first calls and the second; counts are exact. A reason that"
         " moved within its function is one row"
     )
-    return decomposed(row["unit"], whole_of(row), parts, error=0.0, notes=[noted], new_first=True)
+    found = decomposed(row["unit"], whole_of(row), parts, error=0.0, notes=[noted], new_first=True)
+    uncounted = sum(part.difference for part in parts if part.name.startswith(_UNCOUNTED))
+    if uncounted and found.unattributed.difference:
+        found = replace(found, notes=[*found.notes, UNCOUNTED])
+    return found
 
 
 def _with_moved(rows: Sequence[Row]) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from bench.cli import cli
 from bench.query.comparison.sides import Side
 from bench.query.students_t import summed_error
 from bench.query.why.command import cells
+from bench.query.why.compiling import UNCOUNTED
 from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, decomposed, folded, part_of
 from bench.query.why.sampled_lines import EDITED, LEAST_EDITED_SHARE, sampled_lines
 from bench.query.why.sources import ALIKE, by_case, label, whole_of
@@ -376,6 +377,18 @@ def test_breaks_of_a_graph_have_reasons_and_lines_new_ones_first(warehouse: Buil
         ("data-dependent: print", 2.0, "/a/new.py", 7), ("gone", -4.0, "", 0), ("data-dependent: item()", 0.0, "/a/old.py", 3),
     ]  # fmt: skip
     assert found.whole.difference == -2.0 and found.unattributed.difference == 0
+
+
+def test_a_break_that_torch_lists_and_does_not_count_is_said(warehouse: Builder) -> None:
+    """At a branch on data its counter stays, so that the row of what is unattributed takes the break off again."""
+    (torch_run, it, ended, counted, broken) = compiled(
+        "candidate", {("generic_jump TensorVariable()", "/a/m.py:5 in f"): 1.0}
+    )
+    warehouse.add(*compiled("base", {}), torch_run, it, ended, replace(counted, value=0.0), broken)
+    found = why(warehouse, SIDES, "net", metric="graph_breaks")
+
+    assert [(part.line, part.difference) for part in found.parts] == [(5, 1.0)]
+    assert (found.whole.difference, found.unattributed.difference, found.notes[-1]) == (0.0, -1.0, UNCOUNTED)
 
 
 @pytest.mark.exhaustive
