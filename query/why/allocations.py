@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeGuard
 
+CALLED_BY = "called by "  # and the callers of a call path, the innermost first: its text
 LIVE_AT_PEAK = "live_at_peak"  # bytes of a call path; its text is the path's `place`
 ALLOCATED = "cuda_allocated"
 MOST_GPUS = 1024
@@ -132,7 +133,7 @@ def call_path(stack: _Stack) -> CallPath:
         return UNKNOWN
     line, names = chosen[0].get("line"), [str(frame.get("name") or "?")[:_LONGEST] for frame in chosen]
     callers = names[1 : _MOST_CALLERS + 1]
-    text = f"called by {', '.join(callers)}" if callers else ""
+    text = f"{CALLED_BY}{', '.join(callers)}" if callers else ""
     return CallPath(chosen[0]["filename"][:_LONGEST], line if _is_count(line) else 0, names[0], text)
 
 

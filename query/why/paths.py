@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...warehouse.errors import NothingToShow
 from ..comparison.sides import Side
-from .parts import readable
+from .allocations import CALLED_BY
+from .parts import DifferencePart, readable
 from .stacks import STACKS, are_folded
 from .traces import OWNERS, are_traces, doubts, traces_of
 from .why import why
@@ -174,9 +175,7 @@ def _of_parts(warehouse: "Warehouse", sides: Sides, case: str | None, backend: s
     inner = root.callee(found.whole.name)
     parts = [part for part in found.parts if part.base is not None and part.candidate is not None]
     for part in parts:
-        function, _, text = part.name.partition(": ") if part.file else (part.name, "", "")
-        frames = [function, f"{text} ({part.file}:{part.line})"] if text else [function]
-        inner.add(frames, max(part.base or 0.0, 0.0), max(part.candidate or 0.0, 0.0))
+        inner.add(_frames(part), max(part.base or 0.0, 0.0), max(part.candidate or 0.0, 0.0))
     rest = [(getattr(found.whole, side) or 0.0) - getattr(inner, side) for side in ("base", "candidate")]
     if any(value > 0 for value in rest):
         inner.add([UNATTRIBUTED], *(max(value, 0.0) for value in rest))
@@ -186,3 +185,14 @@ def _of_parts(warehouse: "Warehouse", sides: Sides, case: str | None, backend: s
             f"the parts of {readable(found.whole.name)} are differences only. Draw them with: bench viz why"
         )
     return CallPaths(root, found.unit, WHAT.get(found.unit, found.unit), found.notes)
+
+
+def _frames(part: DifferencePart) -> list[str]:
+    """The frames of a part: a function and its line, or those that called what asked for memory, and its line."""
+    function, _, text = part.name.partition(": ") if part.file else (part.name, "", "")
+    if not text:
+        return [function]
+    place = f"({part.file}:{part.line})"
+    if text.startswith(CALLED_BY):
+        return [*reversed(text.removeprefix(CALLED_BY).split(", ")), f"{function} {place}"]
+    return [function, f"{text} {place}"]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from bench.query.comparison.sides import Side
 from bench.query.why.allocations import LIVE_AT_PEAK, UNKNOWN, call_path, peaks
+from bench.query.why.paths import call_paths
 from bench.query.why.why import why
 from bench.warehouse.events import Event
 
@@ -83,6 +84,17 @@ def test_parts_of_two_snapshots_add_up_to_the_byte() -> None:
     assert found.whole.difference == 48 * MIB and found.unattributed.difference == 0
     assert (found.unattributed.low, found.unattributed.high) == (0, 0)
     assert found.notes[-1].startswith("call paths")
+
+
+def test_the_paths_of_a_flame_graph_begin_with_the_outermost_caller() -> None:
+    """The place that asked for memory lies below those that called it."""
+    warehouse = Builder()
+    for side, mib in (("base", 32), ("candidate", 48)):
+        warehouse.add(*recorded(side, snapshot([], [allocation(1, mib, line=12)])))
+    found = call_paths(warehouse, (Side("base", ("base",)), Side("candidate", ("candidate",))))
+
+    *names, last = [node.name for _, node in found.root.walk()]
+    assert names == ["all", "GPU 0", "main", "step"] and last.startswith("forward (") and last.endswith("net.py:12)")
 
 
 def test_as_many_lines_of_a_call_path_are_the_same_in_order() -> None:
