@@ -1,5 +1,6 @@
 """Facts of runs that their files lack: `--set KEY=VALUE`, and the day in a name."""
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, UnknownName
 from .readers.document import instant
-from .readers.folders import date_in
+from .readers.folders import date_in, is_repeat
 
 if TYPE_CHECKING:
     from ..warehouse.events import RunRecord
 
+FOLDERS = 4  # above a file, of which those farther up must be named by nothing but the day
 DAY_S = 86400  # by which a day may be ahead, in another time zone
 
 FACTS = {  # what a user may say of runs -> column
@@ -46,13 +48,12 @@ def parse_facts(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def missing_facts(run: "RunRecord", facts: Mapping[str, Any], path: Path | None) -> tuple[dict[str, Any], list[str]]:
-    """The facts that a run lacks, as the user says them; a start by the day in the name of its file or folder, with that name."""
+    """The facts that a run lacks, as the user says them; a start by the day in the name of file or folder, with that name."""
     found = {column: value for column, value in facts.items() if getattr(run, column) is None}
-    names = (
-        [path.name, path.absolute().parent.name]
-        if path and run.started_at is None and "started_at" not in facts
-        else []
-    )
+    names: list[str] = []
+    if path and run.started_at is None and "started_at" not in facts:
+        beside, *above = (folder.name for folder in itertools.islice(path.absolute().parents, FOLDERS))
+        names = [path.name, beside, *(name for name in above if is_repeat(name))]
     for name in names:
         day = date_in(name)
         if day and day.timestamp() <= time.time() + DAY_S:

@@ -150,13 +150,18 @@ def test_a_case_that_its_file_names_is_the_same_each_night(load: Load, rows: Row
 
 @exhaustive
 def test_the_day_of_a_folder_counts_where_no_file_says_one(load: Load, rows: Rows, tmp_path: Path) -> None:
-    """And what a file says of itself before both."""
-    lay(tmp_path, {"2026-11-01/go.txt": GO.format(100), "2026-11-02/x_2026-11-05.json": saved("c", "2024-05-06")})
-    for day in (1, 2):
-        load(tmp_path / f"2026-11-0{day}")
+    """And what a file says of itself before both; a folder farther up counts if the day is all that its name says."""
+    files = {"2026-11-01/go.txt": GO.format(100), "2026-11-02/x_2026-11-05.json": saved("c", "2024-05-06")}
+    lay(
+        tmp_path,
+        files | {"n-2026-11-03/checkpoint-5/go.txt": GO.format(101), "2026-11-04-mine/in/x/go.txt": GO.format(102)},
+    )
+    for name in ("2026-11-01", "2026-11-02", "n-2026-11-03", "2026-11-04-mine"):
+        load(tmp_path / name)
 
     days = rows("SELECT began_at::DATE::VARCHAR FROM run_summaries ORDER BY 1")
-    assert days == [("2024-05-06",), ("2026-11-01",)]
+    assert days[:-1] == [("2024-05-06",), ("2026-11-01",), ("2026-11-03",)]
+    assert len(days) == 4 and "2026-11-04" not in days[-1]
 
 
 @pytest.mark.parametrize(
