@@ -7,23 +7,19 @@ from typing import Any
 COMMITS = {
     "gitcommithash", "gitcommit", "gitcommitid", "gitcommitsha", "gitrev", "gitrevision", "githash", "gitsha", "gitsha1",
     "githubsha", "commit", "commitid", "commithash", "commitsha", "cicommitsha", "gitcommitsha1", "revision", "sha",
-    "gitdescribe", "gitversion", "vcsrevision",
+    "gitdescribe", "gitversion", "vcsrevision", "githead", "headsha", "headcommit", "gitcommitshort", "gitshortsha", "shortsha",
+    "sourcerevision", "sourcecommit", "buildkitecommit", "circlesha1", "buildsourceversion", "buildvcsnumber", "traviscommit",
+    "bitbucketcommit", "dronecommit", "dronecommitsha",
 }  # fmt: skip
 BRANCHES = {
-    "gitbranch",
-    "gitbranchname",
-    "branch",
-    "branchname",
-    "githubrefname",
-    "githubref",
-    "githubheadref",
-    "cicommitbranch",
-    "cicommitrefname",
-}
+    "gitbranch", "gitbranchname", "branch", "branchname", "githubrefname", "githubref", "githubheadref", "cicommitbranch",
+    "cicommitrefname", "buildkitebranch", "circlebranch", "buildsourcebranch", "travisbranch", "bitbucketbranch", "dronebranch",
+}  # fmt: skip
 COMMIT = re.compile(
     r"(?:.{1,100}-\d+-g)?([0-9a-f]{7,64})([-+](?:dirty|modified)|\+)?", re.IGNORECASE
 )  # git describe's, too
 OTHER_REF = re.compile(r"refs/(?!heads/)")  # a tag, or what is to be merged
+BRANCH_OF = re.compile(r"^(?:refs/heads/|(?:remotes/)?origin/)")  # as Jenkins writes a branch
 DETACHED = "HEAD"  # what git calls the branch where none is checked out
 WORDS = re.compile(r"[^a-z0-9]")
 
@@ -38,5 +34,5 @@ def revision_of(tags: Mapping[str, Any]) -> dict[str, Any]:
                 if word in COMMITS and "git_commit" not in found and (commit := COMMIT.fullmatch(value)):
                     found |= {"git_commit": commit[1], **({"git_dirty": True} if commit[2] else {})}
                 elif word in BRANCHES and 0 < len(value) < 200 and value != DETACHED and not OTHER_REF.match(value):
-                    found.setdefault("git_branch", value.removeprefix("refs/heads/"))
+                    found.setdefault("git_branch", BRANCH_OF.sub("", value))
     return found

@@ -162,7 +162,9 @@ def test_a_document_without_text_before_it_is_left_as_it_is(value: Any) -> None:
     "facts", [{"GIT_COMMIT_HASH": "0abc000", "GIT_BRANCH": "main"}, {"gitrev": "0abc000", "git-branch": "main"},
               {"git_commit": "0abc000", "branch": "main"}, {"GITHUB_SHA": "0abc000", "GITHUB_REF_NAME": "main"},
               {"vcs.revision": "0abc000", "GITHUB_REF": "refs/heads/main"},
-              {"GITHUB_SHA": "0abc000", "GITHUB_REF": "refs/pull/7/merge", "GITHUB_HEAD_REF": "main"}],
+              {"GITHUB_SHA": "0abc000", "GITHUB_REF": "refs/pull/7/merge", "GITHUB_HEAD_REF": "main"},
+              {"CIRCLE_SHA1": "0abc000", "GIT_BRANCH": "origin/main"},
+              {"Build.SourceVersion": "0abc000", "Build.SourceBranch": "refs/heads/main"}],
 )  # fmt: skip
 def test_commit_and_branch_go_by_their_usual_names(facts: dict[str, str]) -> None:
     """In the context of google-benchmark, or anywhere else that becomes tags."""
