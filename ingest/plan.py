@@ -550,8 +550,9 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
 
 def _nights(files: list[_File]) -> list[list[_File]]:
     """Files that say when they were measured, apart where 12 hours passed between two; those that do not say, with the first."""
-    kind = files[0].format
-    if len(files) < 2 or all(file.is_unchanged() for file in files) or (kind.began is None and not kind.printed):
+    if len(files) < 2 or all(file.is_unchanged() for file in files):
+        return [files]
+    if files[0].format.began is None and not files[0].format.printed:
         return [files]
     dated, others = list[tuple[int, _File]](), list[_File]()
     for file in files:

@@ -339,10 +339,16 @@ def _build(pairs: Iterable[Pair]) -> Mapping:
 
 
 def _add_units(values: Iterable[Value]) -> None:
-    """Give each value without a unit the unit of time that its column is called by."""
+    """Give each value without a unit what its column's name says of it: as if nobody had mapped it."""
     for value in values:
-        if "unit" not in value.about and (unit := unit_of_samples(value.column)):
+        if "unit" in value.about:
+            continue
+        if unit := unit_of_samples(value.column):
             value.about["unit"] = Term(unit, True)
+        elif "metric" not in value.about and (found := measure_of(value.column)):
+            if "unit" in found and "statistic" not in value.about:
+                found["metric"] = value.column
+            value.about.update({key: Term(said, True) for key, said in found.items() if key not in value.about})
 
 
 def _is_word(name: str, text: str) -> bool:

@@ -88,7 +88,11 @@ def axes(read: Read) -> list[tuple[Any, ...]]:
         (["unit=s,name=m,melt=threads"], "name=m,melt=threads,unit:=s"),
         (["name=m,value=latency_ms"], "name=m,value=latency_ms,unit:=ms"),  # as such a column is called
         (["name=m,value=us,unit=ms"], "name=m,value=us,unit:=ms"),
-        (["name=m,value=ttft_ms,value=p99_ms"], "name=m,value=ttft_ms,value=p99_ms"),  # these keep their names
+        (["name=m,value=ttft_ms,value=p99_ms"],  # these keep their names
+         "name=m,value=ttft_ms,metric:=ttft_ms,unit:=ms,value=p99_ms,metric:=p99_ms,unit:=ms"),
+        (["name=m,value=tok_s"], "name=m,value=tok_s,metric:=tok_s,unit:=tokens/s"),
+        (["name=m,value=p99_ms,statistic=p99"], "name=m,value=p99_ms,statistic:=p99,unit:=ms"),
+        (["name=m,value=score,metric=of"], "name=m,value=score,metric=of"),  # whose rows are of several metrics
     ],
 )  # fmt: skip
 def test_a_mapping_is_understood(said: list[str], means: str) -> None:
@@ -439,6 +443,7 @@ def test_known_by_content_and_mapping(load: Any, rows: Rows, tmp_path: Path) -> 
     assert ingest(load, tmp_path / "x", "name=model,value=result,unit=ms").lines[0].loaded == 3
     again = ingest(load, tmp_path / "x", "value=result,unit=ms", "name=model").lines[0]
     assert (again.loaded, again.known) == (0, 3)
+    assert load(tmp_path / "x").lines[0].known == 3  # without a mapping, too
     ((note,),) = rows("SELECT notes ->> 0 FROM sources")
     assert ingest(load, tmp_path / "x", shlex.split(note)[-1]).lines[0].known == 3  # what a note says can be pasted
     other = ingest(load, tmp_path / "x", "name=model,value=result,unit=s")
@@ -592,7 +597,7 @@ def test_options_name_columns_as_a_mapping_does(tmp_path: Path) -> None:
     arguments = [str(tmp_path / "r.csv"), "--map", "name=kernel", *options, "--store", str(tmp_path / "s")]
     result = CliRunner().invoke(command, arguments, catch_exceptions=False)
 
-    said = r"name=kernel,batch_size=batch_size,parameters=tile\, inner,ignore=seed,value=time"
+    said = r"name=kernel,batch_size=batch_size,parameters=tile\, inner,ignore=seed,value=time,better:=lower"
     assert result.stderr.splitlines()[0] == f"note: r.csv: read with --map '{said}'"
 
 
@@ -760,7 +765,7 @@ def test_a_negative_duration_is_a_reject(tmp_path: Path) -> None:
         ("mean_ttft_ms", {"unit": "ms"}), ("p99_ttft_ms", {"unit": "ms"}), ("tok_s", {"unit": "tokens/s"}),
         ("tokens_per_sec", {"unit": "tokens/s"}), ("req/s", {"unit": "requests/s"}), ("gpu_util", {}),
         ("peak_memory_mb", {"unit": "MB", "better": "lower"}), ("outputThroughput", {"better": "higher"}), ("std_ms", {}),
-        ("val_loss", {"better": "lower"}), ("us", {"unit": "us"}), ("TFLOPS", {"unit": "TFLOPS", "better": "higher"}),
+        ("val_loss", {"better": "lower"}), ("us", {"unit": "us"}), ("TFLOPS", {"unit": "TFLOPS"}),
         ("gpu_power_watts", {"unit": "W"}), ("max_latency_ms", {"unit": "ms"}), ("isl", None), ("conc", None), ("s", None),
         ("timeout_s", None), ("cache_mb", None), ("batch_size", None), ("top_p", None), ("learning_rate", None),
         ("request_rate", None), ("max_tokens", None), ("slo_ttft_ms", None), ("memory_limit_gb", None), ("temperature", None),
@@ -805,3 +810,14 @@ def test_rows_that_an_earlier_run_holds_are_told(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, [*cure[1].split(), "--yes", *store]).exit_code == 0
     rows = CliRunner().invoke(cli, ["sql", "SELECT count(*) AS n FROM samples", "--format", "json", *store])
     assert json.loads(rows.stdout) == [{"n": 3 + 4}]
+
+
+@pytest.mark.parametrize(
+    ("better", "units"),
+    [("higher", "TFLOPS gflops fps QPS IOPS Gbps tok/s/gpu images/sec/gpu"), ("lower", "ms/token s/it us/iteration hours $/h"),
+     (None, "TFLOPs ops B/op $/Mtok x")],
+)  # fmt: skip
+def test_a_unit_says_what_is_better(better: str | None, units: str) -> None:
+    """A rate is of a second though it does not end so, a time is of one thing; FLOPs without a time are a count."""
+    assert {unit: unit_of(unit).better for unit in units.split()} == dict.fromkeys(units.split(), better)
+    assert (unit_of("tokens per second"), unit_of("hours").factor) == (unit_of("tokens/s"), 3.6e12)

@@ -31,7 +31,7 @@ TABLES = {
     "benchmark,metric,value,unit\na,latency,1.5,ms\na,memory,15,MB\n": "name=benchmark,value=value,metric=metric,unit=unit",
     "test;status;seconds;note\na;ok;1.5;x\nb;failed;;oops\n": "name=test,status=status,ignore=note,value=seconds,unit:=s",
     "x,y\n1,2\n3,4\n": "name:=t,parameters=x,value=y",
-    "size,gflops\n64,1.5\n128,2.5\n": "name:=t,parameters=size,value=gflops,better:=higher,unit:=GFLOPS",
+    "size,gflops\n64,1.5\n128,2.5\n": "name:=t,parameters=size,value=gflops,unit:=GFLOPS",
     "name,time (ms),GIT_COMMIT\na,1,abc1234\n": "name=name,commit=GIT_COMMIT,value=time (ms),unit:=ms",
     '[{"kernel": "a", "time_us": 3.5, "size": 4}]': "name=kernel,parameters=size,value=time_us,unit:=us",
     "op,ts,ms\na,1764500000.25,1\nb,1764500001.5,2\n": "name=op,time=ts,value=ms,unit:=ms",
