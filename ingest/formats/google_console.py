@@ -40,7 +40,7 @@ class GoogleConsole(TextFormat):
 
     def load(self, lines: list[str], results: Results) -> int:
         """One record a row."""
-        header = next(at for at, line in enumerate(lines) if HEADER.fullmatch(line.strip()))
+        header = next((at for at, line in enumerate(lines) if HEADER.fullmatch(line.strip())), 0)
         about = {at for at, line in enumerate(lines[:header], 1) if _describes(line.strip())}
         _describe(results, [lines[at - 1].strip() for at in sorted(about)])
         results.context = Counter()  # rows of each case so far
