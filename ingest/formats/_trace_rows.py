@@ -37,7 +37,51 @@ FIELDS = _fields()
 FIELDS_IN_PLACE = f"CASE WHEN kind = 'bad' THEN {FIELDS} END"
 ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")  # what is time of a GPU, in `_trace_spans`
 _PATHS = ", ".join(literal(f'$."{key}"') for key in COMPUTED_AXES)
-READ_AXES = f"CASE WHEN ph = 'X' THEN coalesce(to_json(json_extract(args, [{_PATHS}]))::VARCHAR, '') ELSE '' END"
+READ_AXES = (
+    f"CASE WHEN ph IN ('X', 'B') THEN coalesce(to_json(json_extract(args, [{_PATHS}]))::VARCHAR, '') ELSE '' END"
+)
+MOST_OPEN = 100_000  # spans whose end has not come yet
+OPENED = 'CREATE TEMP TABLE opened (line BIGINT, lane VARCHAR, "name" VARCHAR, cat VARCHAR, ts VARCHAR, args JSON, axes VARCHAR)'
+HALF_COUNT = "SELECT count_if(ph IN ('B', 'E')) FROM {events}"
+HALVES = """
+CREATE OR REPLACE TEMP TABLE halves AS
+WITH found AS (
+    SELECT line, 'B' AS ph, lane, "name", cat, ts, args, axes FROM opened
+    UNION ALL
+    SELECT line, ph, concat_ws('/', pid ->> '$', tid ->> '$'), "name", cat, ts, args, axes FROM {events} WHERE ph IN ('B', 'E')
+), placed AS (
+    SELECT *, (ph = 'E')::BIGINT + sum(CASE ph WHEN 'B' THEN 1 ELSE -1 END) OVER (PARTITION BY lane ORDER BY line) AS depth
+    FROM found
+)
+SELECT *, lag(line) OVER level AS before, lag(ph) OVER level AS ph_before, lead(ph) OVER level AS ph_after
+FROM placed
+WINDOW level AS (PARTITION BY lane, depth ORDER BY line)
+"""
+CLOSED = """
+CREATE TABLE {closed} AS
+WITH spans AS (
+    SELECT
+        ended.line, begun.* EXCLUDE (line),
+        coalesce(json_merge_patch(begun.args, ended.args), begun.args, ended.args) AS merged,
+        try_cast(ended.ts AS DECIMAL(24, 3)) - try_cast(begun.ts AS DECIMAL(24, 3)) AS took
+    FROM halves AS ended
+    JOIN halves AS begun ON ended.before = begun.line
+    WHERE ended.ph = 'E' AND ended.ph_before = 'B' AND took >= 0
+)
+SELECT events.* REPLACE (
+    if(took IS NULL, events.ph, 'X') AS ph, if(took IS NULL, events."name", spans."name") AS "name",
+    if(took IS NULL, events.cat, spans.cat) AS cat, if(took IS NULL, events.ts, spans.ts) AS ts,
+    if(took IS NULL, events.dur, took::VARCHAR) AS dur, if(took IS NULL, events.args, merged) AS args,
+    if(took IS NULL, events.axes, spans.axes) AS axes
+)
+FROM {events} AS events
+LEFT JOIN spans ON events.line = spans.line
+"""
+STILL_OPEN = f"""
+CREATE OR REPLACE TEMP TABLE opened AS
+SELECT line, lane, "name", cat, ts, args, axes FROM halves WHERE ph = 'B' AND ph_after IS DISTINCT FROM 'E'
+ORDER BY line DESC LIMIT {MOST_OPEN}
+"""
 RECORDS = f"""
 CREATE OR REPLACE TEMP TABLE records AS
 WITH numbers AS (

@@ -26,17 +26,22 @@ from ..readers.json_stream import JsonArray, TornElement
 from ..readers.packing import packing_of
 from ..readers.text_pieces import pieces
 from ._trace_rows import (
+    CLOSED,
     COMPUTED_AXES,
     FIELDS,
     FIELDS_IN_PLACE,
+    HALF_COUNT,
+    HALVES,
     JSONS,
     NAME_CASES,
     NEW_CASES,
     ON_GPU,
+    OPENED,
     READ_AXES,
     RECORD_COUNTS,
     RECORDS,
     ROWS,
+    STILL_OPEN,
     TEXTS,
 )  # fmt: skip
 
@@ -56,8 +61,9 @@ class TorchTrace(Format):
     name = "torch-trace"
     doc = "trace of torch.profiler (Kineto), or another in Chrome's trace-event format"
     becomes = (
-        "span → timing of a case named by it, with shapes, grid, block, bytes or collective; category → suite; "
-        "[memory] → memory readings; counters → metrics; all else → `fields`; see [ingest](ingest.md#torch-trace)"
+        "span, also in halves (B, E) → timing of a case named by it, with shapes, grid, block, bytes or collective; "
+        "category → suite; [memory] → memory readings; counters → metrics; all else → `fields`; "
+        "see [ingest](ingest.md#torch-trace)"
     )
     lost = "fields outside an event's args that the format does not define"
     unpacks = True
@@ -165,6 +171,7 @@ class _Reader:
         self._worker = self._connection.cursor()
         columns = "case_suite VARCHAR, case_name VARCHAR, case_axes VARCHAR, case_id VARCHAR"
         self._worker.execute(f"CREATE TEMP TABLE cases ({columns})")
+        self._worker.execute(OPENED)
         self._pool = ThreadPoolExecutor(1, "rows")
         self._pending: Future[None] | None = None
         self._blocks = 0
@@ -242,8 +249,26 @@ class _Reader:
             self._pending = None
 
     def _rows_of(self, table: str, first: int, last: int) -> None:
-        self._load(table, first, last)
-        self._worker.execute(f"DROP TABLE {table}")
+        closed = self._closed(table)
+        self._load(closed, first, last)
+        for each in {table, closed}:
+            self._worker.execute(f"DROP TABLE {each}")
+
+    def _closed(self, table: str) -> str:
+        """The table, or a copy in which the end of a span that was written in halves is the whole of it."""
+        import duckdb
+
+        ((count,),) = self._worker.execute(HALF_COUNT.replace("{events}", table)).fetchall()
+        if not count:
+            return table
+        closed = f"{table}_closed"
+        try:
+            self._worker.execute(HALVES.replace("{events}", table))
+            self._worker.execute(CLOSED.replace("{events}", table).replace("{closed}", closed))
+            self._worker.execute(STILL_OPEN)
+        except duckdb.Error:
+            return table  # its halves stay events without a time
+        return closed
 
     def _load(self, table: str, first: int, last: int) -> None:
         """Load the events of a table from a number to another; what no row can be made of is found by halves."""

@@ -57,6 +57,28 @@ def test_a_span_is_a_timing() -> None:
     assert found.outcomes() == [("ok", None)]
 
 
+@pytest.mark.parametrize("block_bytes", [1 << 20, 90])
+def test_a_span_in_halves_is_a_timing_at_its_end(block_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each thread the last that began ends first, also in another block; a half without the other has no time."""
+    monkeypatch.setattr(json_stream, "BLOCK_BYTES", block_bytes)
+    halves = [
+        ("E", "stray", 1, 5, {}), ("B", "load", 1, 10, {"bytes": 7}), ("B", "other thread", 2, 11, {}), ("B", "parse", 1, 20, {}),
+        ("E", None, 1, 50.125, {"rows": 3}), ("E", "load", 1, 70, {}), ("E", "other thread", 2, 90, {}), ("B", "open", 1, 95, {}),
+    ]  # fmt: skip
+    found = read(
+        KIND,
+        trace(*({"ph": ph, "name": n, "pid": 0, "tid": t, "ts": ts, "args": args} for ph, n, t, ts, args in halves)),
+    )
+
+    names = {case.case_id: case.name for case in found.of(CaseRecord)}
+    spans = [(one.line, names[one.case_id or ""], one.began_ns, one.duration_ns, one.lane) for one in found.of(Timing)]
+    assert sorted(spans) == [
+        (5, "parse", 20_000, 30_125, "0/1"), (6, "load", 10_000, 60_000, "0/1"), (7, "other thread", 11_000, 79_000, "0/2"),
+    ]  # fmt: skip
+    assert [case.parameters for case in found.of(CaseRecord) if case.name == "load"] == ['{"bytes": 7}']
+    assert fields(found)[4]["args"] == {"rows": 3} and len(fields(found)) == found.tally.loaded == 8
+
+
 def test_shapes_tell_operators_apart() -> None:
     """As the profiler records them with record_shapes."""
     events = [
