@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Sides = tuple[Side, Side]
 Pair = tuple[float, float]  # of base and candidate
+Bins = dict[int, Row]  # of scheduler steps, by their fewest tokens
 
 IDLE = "idle: no kernel ran"
 ALIKE = (
@@ -240,20 +241,23 @@ def by_bin(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | No
     """The mean time of scheduler steps by bin of tokens: what they cost, and how many they are; None for other cases.
 
     Kitagawa, Components of a Difference Between Two Rates, JASA 50, 1955: with shares w and means m of a bin, and the mean M of
-    all steps, the cost of a bin is (w + w') / 2 × (m' − m), its mix (w' − w) × ((m + m') / 2 − (M + M') / 2). They add up.
+    all steps, the cost of a bin is (w + w') / 2 × (m' − m), its mix (w' − w) × ((m + m') / 2 − (M + M') / 2). They add up. Of the
+    time of whole steps scheduling is a part of its own, and bins have the cost of the rest.
     """
     if row["suite"] != "scheduler":
         return None
     metric = row["metric"].removesuffix("_mean")
     span = json.loads(row["parameters"]).get("span")
-    base, candidate = (
-        {one["least"]: one for one in warehouse.dicts(_BINS, [list(s.runs), metric, span])} for s in sides
-    )
+    base, candidate = (_bins(warehouse, side, metric, span) for side in sides)
     if not base or not candidate:
         return None
     means = [math.fsum(one["share"] * one["mean"] for one in bins.values()) for bins in (base, candidate)]
     centre = sum(means) / 2
-    parts = list(_kitagawa(base, candidate, centre))
+    scheduling = [_bins(warehouse, side, "schedule", span) for side in sides if metric == "step"]
+    if not all(map(_tells, (base, candidate), scheduling)):
+        scheduling = []
+    parts = list(_kitagawa(base, candidate, centre, scheduling))
+    parts += [_scheduling(base, candidate, scheduling)] if scheduling else []
     error = math.sqrt(math.fsum((part.high - part.difference) ** 2 for part in parts if part.high is not None))
     notes = [
         "cost: steps of the bin take longer or shorter; mix: there are more or fewer of them (Kitagawa 1955)",
@@ -262,7 +266,11 @@ def by_bin(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | No
     return decomposed(row["unit"], whole_of(row), parts, error=error, notes=notes)
 
 
-def _kitagawa(base: dict[int, Row], candidate: dict[int, Row], centre: float) -> Iterator[DifferencePart]:
+def _bins(warehouse: "Warehouse", side: Side, metric: str, span: str | None) -> Bins:
+    return {one["least"]: one for one in warehouse.dicts(_BINS, [list(side.runs), metric, span])}
+
+
+def _kitagawa(base: Bins, candidate: Bins, centre: float, scheduling: Sequence[Bins] = ()) -> Iterator[DifferencePart]:
     for least in sorted(base.keys() | candidate.keys()):
         one, other = base.get(least), candidate.get(least)
         either = one or other
@@ -272,11 +280,35 @@ def _kitagawa(base: dict[int, Row], candidate: dict[int, Row], centre: float) ->
         if one and other:
             weight = sum(shares) / 2
             error = weight * _root(one["mean_error"], other["mean_error"])
-            yield part_of(f"cost of steps of {either['tokens']} tokens", weight * means[0], weight * means[1], error)
+            apart = [bins[least]["mean"] for bins in scheduling] or [0.0, 0.0]  # a part of its own
+            costs = [weight * (mean - own) for mean, own in zip(means, apart, strict=True)]
+            yield part_of(f"cost of {_steps_of(either)}", costs[0], costs[1], error)
         height = sum(means) / 2 - centre
         error = abs(height) * _root(*(side["share_error"] for side in (one, other) if side))
         moved = (shares[1] - shares[0]) * height
-        yield DifferencePart(f"mix: steps of {either['tokens']} tokens", None, None, moved, *ends(moved, error))
+        yield DifferencePart(f"mix: {_steps_of(either)}", None, None, moved, *ends(moved, error))
+
+
+def _steps_of(one: Row) -> str:
+    return f"steps of {one['tokens']} {'token' if one['tokens'] == '1' else 'tokens'}"
+
+
+def _scheduling(base: Bins, candidate: Bins, scheduling: Sequence[Bins]) -> DifferencePart:
+    """What scheduling costs in the steps of bins that both sides have."""
+    spent = []
+    for least in base.keys() & candidate.keys():
+        weight = (base[least]["share"] + candidate[least]["share"]) / 2
+        one, other = (bins[least] for bins in scheduling)
+        spent.append(
+            (weight * one["mean"], weight * other["mean"], weight * _root(one["mean_error"], other["mean_error"]))
+        )
+    sums = [math.fsum(each[side] for each in spent) for side in (0, 1)]
+    return part_of("scheduling", sums[0], sums[1], math.hypot(*(error for *_, error in spent)))
+
+
+def _tells(steps: Bins, scheduling: Bins) -> bool:
+    """True if every step says how long it was scheduled."""
+    return all(least in scheduling and scheduling[least]["steps"] == one["steps"] for least, one in steps.items())
 
 
 def _root(*errors: float | None) -> float:

@@ -517,6 +517,32 @@ def test_cost_and_mix_of_steps_add_up_to_the_means(found: list[tuple[int, float,
     assert total(parts) == pytest.approx(parts.whole.difference, abs=1e-3)
 
 
+def test_scheduling_is_a_part_of_whole_steps() -> None:
+    """Bins cost what is left; where a step does not say how long it was scheduled, they cost all of it."""
+    events: list[Any] = [run("base"), run("candidate"), run("silent")]
+    for side, scheduled in (("base", 1.0), ("candidate", 4.0), ("silent", None)):
+        events += [
+            chunk(
+                line,
+                [4 if line % 2 else 1000],
+                side,
+                model_run_ms=20.0,
+                schedule_ms=scheduled if line > 2 else scheduled or 1.0,
+            )
+            for line in range(1, 65)
+        ]
+    found, silent = (
+        why(Builder().add(*events), (SIDES[0], Side(side, (side,))), "step", metric="step_mean")
+        for side in ("candidate", "silent")
+    )
+
+    assert [(part.name, part.difference) for part in found.parts if abs(part.difference) > 1] == [
+        ("scheduling", pytest.approx(3e6))
+    ]
+    assert total(found) == pytest.approx(found.whole.difference)
+    assert "scheduling" not in {part.name for part in silent.parts}
+
+
 @exhaustive
 def test_a_longer_step_is_cost_and_more_of_them_is_mix() -> None:
     """Planted: large steps cost 10 ms more, small ones are as many and cost the same; then only their number changes."""
