@@ -26,7 +26,7 @@ CALLS = re.compile(r"\s*/\s*(op|operation|it|iter|iteration|call|loop|invocation
 COUNTS = re.compile(r"(op|operation|iter|iteration|call|loop|invocation)s?")
 PER = re.compile(r"\s+per\s+", re.IGNORECASE)
 # what is of a second without ending so; FLOPs are a count
-RATE = re.compile(r"[KMGTPEkmgtpe]?(FLOPS|flops)|(?i:fps|qps|rps|tps|iops|[kmgt]bps|.+/ ?s(ec(ond)?)?/.+)")
+RATE = re.compile(r"[KMGTPEkmgtpe]?(FLOPS|flops)|(?i:fps|qps|rps|tps|iops|[kmgt]bps|.+/ ?s(ec|econd)?/.+)")
 COST = re.compile(r"[$€£¥]|usd|eur|dollars?|cents?")
 PERCENT = ("%", "percent", "pct")
 LONGEST = 100  # characters
