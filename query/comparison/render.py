@@ -197,7 +197,8 @@ def verdict(comparison: Comparison) -> str:
     counts = Counter(row["verdict"] for row in rows if row["verdict"] not in ("BROKEN", "REMOVED") or is_lost(row))
     changes = [_called(rows, called, counts[called]) for called in CALLED if counts[called]]
     of_all = f" of {counted(len(rows), 'comparison')}" if changes else ""
-    found = f"{', '.join(changes)}{of_all}" or ("" if together else _on_average(comparison) or "no change found")
+    nothing = "no change found" if rows else "nothing is judged"
+    found = f"{', '.join(changes)}{of_all}" or ("" if together else _on_average(comparison) or nothing)
     others = {"SAME": "the same", "UNSURE": "unsure"}
     rest = [f"{counts[of]:,} {called}" for of, called in others.items() if counts[of]]
     rest += [f"{before:,} that had failed before"] if (before := len(rows) - counts.total()) else []

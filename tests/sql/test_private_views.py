@@ -464,6 +464,7 @@ def test_steps(warehouse: Builder) -> None:
         ("_is_counter('instructions')", True),
         ("_is_counter('graph_breaks')", False),
         ("_is_effort('rounds')", True),
+        ("_is_effort('samples')", True),
         ("_is_effort('captured_ops')", False),
         ("_is_failures('failed_calls')", True),
         ("_is_failures('latency')", False),
