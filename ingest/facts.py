@@ -1,20 +1,29 @@
 """Facts of runs that their files lack: `--set KEY=VALUE`, and the day in a name."""
 
 import itertools
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError, UnknownName
 from .readers.document import instant
+from .readers.files import read_head
 from .readers.folders import date_in, is_repeat
+from .source_index import Measured
 
 if TYPE_CHECKING:
     from ..warehouse.events import RunRecord
 
 FOLDERS = 4  # above a file, of which those farther up must be named by nothing but the day
+WITHOUT_DATE: Measured = ("", "")
+# a day, or seconds since 1970
+DATED = re.compile(
+    rb"(?<![0-9.])(?:20[0-9]{2}([-/.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12][0-9]|3[01])|1[5-9][0-9]{8})"
+)  # or seconds
 DAY_S = 86400  # by which a day may be ahead, in another time zone
 
 FACTS = {  # what a user may say of runs -> column
@@ -50,15 +59,28 @@ def parse_facts(pairs: Iterable[str]) -> dict[str, Any]:
 def missing_facts(run: "RunRecord", facts: Mapping[str, Any], path: Path | None) -> tuple[dict[str, Any], list[str]]:
     """The facts that a run lacks, as the user says them; a start by the day in the name of file or folder, with that name."""
     found = {column: value for column, value in facts.items() if getattr(run, column) is None}
-    names: list[str] = []
-    if path and run.started_at is None and "started_at" not in facts:
-        beside, *above = (folder.name for folder in itertools.islice(path.absolute().parents, FOLDERS))
-        names = [path.name, beside, *(name for name in above if is_repeat(name))]
-    for name in names:
+    named = day_named(path) if path and run.started_at is None and "started_at" not in facts else None
+    return (found, []) if named is None else ({**found, "started_at": instant(named[0].isoformat())}, [named[1]])
+
+
+def day_named(path: Path) -> tuple[datetime, str] | None:
+    """The day in the name of a file, or of a folder above it, with that name; None where there is none, or one to come."""
+    beside, *above = (folder.name for folder in itertools.islice(path.absolute().parents, FOLDERS))
+    for name in (path.name, beside, *(name for name in above if is_repeat(name))):
         day = date_in(name)
         if day and day.timestamp() <= time.time() + DAY_S:
-            return {**found, "started_at": instant(day.isoformat())}, [name]
-    return found, []
+            return day, name
+    return None
+
+
+def measured(path: Path, facts: Mapping[str, Any]) -> Measured:
+    """The day and commit that a name or the user says, of bytes without a date: those of equal results are equal each night."""
+    said, named = facts.get("started_at"), None if "started_at" in facts else day_named(path)
+    day = datetime.fromtimestamp(said / 1e6, UTC) if said is not None else named[0] if named else None
+    commit = facts.get("git_commit") or ""
+    if not (day or commit) or DATED.search(read_head(path).data):
+        return WITHOUT_DATE
+    return day.date().isoformat() if day else "", commit
 
 
 def note_on_dates(names: Iterable[str]) -> Iterator[str]:

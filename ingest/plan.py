@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
+from .facts import WITHOUT_DATE, measured
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
 from .readers.document import instant
@@ -26,7 +28,7 @@ from .readers.folders import folder_config, folders_in
 from .readers.leading_text import unlogged
 from .readers.unrecognised import describe, is_begun_json, read_unpacked
 from .registry import find_format, formats
-from .source_index import Fingerprint, IndexedSource, KnownSources, content_uuid, fingerprint
+from .source_index import Fingerprint, IndexedSource, KnownSources, Measured, content_uuid, fingerprint
 
 SHOWN = 10  # files that an error names
 NIGHT_US = 12 * 3600 * 10**6  # between files of a folder, from which on they are of two nights
@@ -63,6 +65,7 @@ class NewPart:
     sha256: str
     head_sha256: str
     lines: int | None = None  # in these bytes, counted apart from their reader; None where records are not lines
+    measured: Measured = WITHOUT_DATE
 
     @property
     def key(self) -> tuple[str, int]:
@@ -111,6 +114,7 @@ class SourceOptions:
     own: Format | None = None  # made of the user's mapping or pattern; if given, no other format is tried
     again: bool = False  # load what was forgotten, as new runs
     anew: bool = False  # load what is known, too, as new runs: results of calls may be equal
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of runs whose files do not say them
 
 
 @dataclass(slots=True)
@@ -124,6 +128,8 @@ class _File:
     forced: Format | None = None
     branches: bool = False  # it begins like a known file that goes on in another way
     began: int | None = None  # µs since 1970, as a new file says
+    measured: Measured = WITHOUT_DATE
+    is_repeat: bool = False  # the same content is known, of another day or commit
 
     @property
     def format(self) -> Format:
@@ -261,9 +267,7 @@ def _plan_set(
     for place, fingerprint_of in zip(places, prints, strict=False):
         progress.looked()
         try:
-            file = _look(
-                place, fingerprint_of, want.config, forced, known, plan, unknown, options.again or options.anew
-            )
+            file = _look(place, fingerprint_of, want.config, forced, known, plan, unknown, options)
         except OSError as error:
             unknown[place.name] = f"cannot be read ({error.strerror})"
             continue
@@ -418,7 +422,7 @@ def _look(
     known: KnownSources,
     plan: IngestPlan,
     unknown: dict[str, str],
-    again: bool,
+    options: SourceOptions,
 ) -> _File | None:
     """Find a file among the known ones by its fingerprint, or recognise it; None if it has nothing to load."""
     path = place.path
@@ -432,14 +436,18 @@ def _look(
         for row in known.by_head.get(seen.head_sha256, ())
         if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
     ]
-    candidates = [row for row in candidates if not (again and row.forgotten)]
-    same = [row for row in candidates if _same_file(row, place, seen, forced)]
+    candidates = [row for row in candidates if not ((options.again or options.anew) and row.forgotten)]
+    said = measured(path, options.facts) if candidates else WITHOUT_DATE
+    elsewhen = [row for row in candidates if row.end_byte == seen.size_bytes and _is_of_other(row, said)]
+    same = [row for row in candidates if row not in elsewhen and _same_file(row, place, seen, forced)]
     mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
     if mine:
         match = max(mine, key=lambda row: (row.end_byte, row.part))
         known.places[match.source_id, match.part] = path
         branches = match.end_byte < seen.size_bytes and _is_continued(match, known)
-        return _File(path, place.name, seen, match.format, None if branches else match, None, forced, branches)
+        return _File(
+            path, place.name, seen, match.format, None if branches else match, None, forced, branches, measured=said
+        )
     if forced and (reason := forced.unfit(path)):
         unknown[place.name] = reason
         return None
@@ -462,7 +470,15 @@ def _look(
     if forced and (others := sorted({row.format for row in candidates} - {forced.name})):
         plan.notes.append(f"{path} is in the store already, read as {', '.join(others)}; it is loaded a second time")
     also = same[0].config if same else None
-    return _File(path, place.name, seen, kind.name, None, also, forced, began=_began(kind, head))
+    return _File(
+        path, place.name, seen, kind.name, None, also, forced, began=_began(kind, head),
+        measured=measured(path, options.facts), is_repeat=bool(elsewhen),
+    )  # fmt: skip
+
+
+def _is_of_other(row: IndexedSource, said: Measured) -> bool:
+    """Return whether a known file was measured on another day, or of another commit, than is said."""
+    return any(theirs and ours and theirs != ours for theirs, ours in zip(row.measured, said, strict=True))
 
 
 def _same_file(row: IndexedSource, place: FileLocation, seen: Fingerprint, forced: Format | None) -> bool:
@@ -601,17 +617,19 @@ def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | 
     for file in files:
         rows = [*([file.match] if file.match is not None else []), *known.by_sha256.get(file.print.sha256, ())]
         mine = (config, file.kind, _set(file.kind, file.name, file.forced))
-        rows = [row for row in rows if not row.forgotten]
+        rows = [row for row in rows if not row.forgotten and not _is_of_other(row, file.measured)]
         held.update({row.run_id for row in rows if (row.config, row.format, _set(row.format, row.name)) == mine})
     return min(held, key=lambda run_id: (-held[run_id], run_id), default=None)
 
 
 def _content(file: _File) -> list[str]:
     """The content that identifies the run which a file begins."""
+    repeated = file.measured if file.is_repeat else ()
     if file.format.runs != FOLDER:
-        return [file.print.sha256, file.format.identity(file.name)]
+        return [file.print.sha256, file.format.identity(file.name), *repeated]
     place = _set(file.kind, file.name, file.forced)
-    return [file.print.head_sha256 if file.format.grows else file.print.sha256, *([place] if place else [])]
+    beginning = file.print.head_sha256 if file.format.grows else file.print.sha256
+    return [beginning, *([place] if place else []), *repeated]
 
 
 def _grown(file: _File, row: IndexedSource, known: KnownSources, plan: IngestPlan) -> Item:
@@ -670,19 +688,21 @@ def _fresh(
     whole = whole or any(row.forgotten for row in rows)
     for row in rows:  # met a moment ago: a copy in the same folder
         same = row.config == config and row.format == file.format.name and (not whole or row.run_id == run_id)
+        if _is_of_other(row, file.measured):
+            continue
         if same and not row.forgotten and file.format.identity(row.name) == identity:
             item.twin = known.planned.get((row.source_id, row.part))
             item.known_lines = 0 if item.twin else row.next_line - 1
             return item
     if file.also is not None:
         plan.notes.append(f"{file.path} is loaded as {config!r}; its content is also there as {file.also!r}")
-    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}" + (f"\n{run_id}" if whole else "")
+    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}" + (f"\n{run_id}" if whole or file.is_repeat else "")
     head = file.print.head_sha256 if file.format.grows else ""
     source_id = hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     item.new = NewPart(
         path=file.path, name=file.name, format=file.format, config=config, run_id=run_id,
         new_run=run_id not in known.runs, source_id=source_id, part=0, start_byte=0, end_byte=end, first_line=1,
-        sha256=sha256, head_sha256=head,
+        sha256=sha256, head_sha256=head, measured=file.measured,
         lines=_lines(file, end) if file.format.grows and file.print.line_feeds else None,
     )  # fmt: skip
     _add_planned(item.new, known)
@@ -731,7 +751,7 @@ def _add_planned(new: NewPart, known: KnownSources) -> None:
     known.places[new.key] = new.path
     known.add(IndexedSource(
         new.source_id, new.part, new.run_id, new.config, new.name, new.format.name, new.end_byte, new.sha256,
-        new.head_sha256, new.first_line + (new.lines or 0),
+        new.head_sha256, new.first_line + (new.lines or 0), measured=new.measured,
     ))  # fmt: skip
 
 

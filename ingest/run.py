@@ -86,7 +86,7 @@ def ingest(
         BenchError: A path does not exist, or nothing in any of them is recognised, or without paths the store is missing.
         StoreBusy: Another process is loading and `wait` is False.
     """
-    sources, progress = sources or SourceOptions(), progress or IngestProgress()
+    sources, progress = replace(sources or SourceOptions(), facts=facts or {}), progress or IngestProgress()
     wanted = [parse(text, sources) for text in paths]
     if dry_run:
         plan = make_plan(wanted, sources, read_index(store) or read_log(store), progress)

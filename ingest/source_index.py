@@ -1,4 +1,4 @@
-"""The files that the store has already, known by content and never by name or date."""
+"""The files that the store has already, known by content, and by the day and commit that were said of it."""
 
 import hashlib
 import json
@@ -18,6 +18,7 @@ from .readers.packing import packing_of
 if TYPE_CHECKING:
     from .plan import NewPart
 
+Measured = tuple[str, str]  # the day, as in 2026-11-28, and the commit; empty where unknown
 INDEX = "sources.json"  # in the store; derived, and only trusted while it says the log's state
 COLUMNS = "source_id, part, run_id, config, name, format, end_byte, sha256, head_sha256, first_line + lines"
 
@@ -38,6 +39,7 @@ class IndexedSource:
     next_line: int
     archive: str | None = None  # the store that it was moved to, and is no longer here
     forgotten: bool = False  # its run was, and is not loaded again unless asked for
+    measured: "Measured" = ("", "")  # as its run says
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def read_index(store: Store) -> KnownSources | None:
         index = read_json(store.root / INDEX)
         if index["log"] != _log_state(store) or not store.database.exists():
             return None
-        return KnownSources.of(IndexedSource(*row) for row in index["sources"])
+        return KnownSources.of(replace(IndexedSource(*row[:-1]), measured=tuple(row[-1])) for row in index["sources"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -106,7 +108,7 @@ def read_log(store: Store) -> KnownSources:
     Raises:
         BenchError: One of its files is damaged.
     """
-    from ..warehouse.events import ArchivedRun, Source
+    from ..warehouse.events import ArchivedRun, RunRecord, Source
     from ..warehouse.log import EventLog
 
     files, unreadable = EventLog(store).listing()
@@ -121,6 +123,8 @@ def read_log(store: Store) -> KnownSources:
             raise BenchError(f"cannot tell what {store.root} has imported: {name} {why}")
     queries = {  # DISTINCT, for a merged file repeats those it stands for
         Source.TABLE: f"SELECT DISTINCT {COLUMNS} FROM read_parquet(?, union_by_name = true)",
+        RunRecord.TABLE: "SELECT run_id, coalesce(strftime(min(started_at), '%Y-%m-%d'), ''), coalesce(min(git_commit), '') "
+        "FROM read_parquet(?, union_by_name = true) GROUP BY run_id",
         ArchivedRun.TABLE: "SELECT imported, archive FROM read_parquet(?) WHERE imported IS NOT NULL ORDER BY archived_at",
     }
     found: dict[str, list[tuple[Any, ...]]] = {}
@@ -145,7 +149,11 @@ def read_log(store: Store) -> KnownSources:
         for source_id, part, run_id, config, name, kind, end, sha256, head, next_line in json.loads(imported)
     }
     parts |= {(row[0], row[1]): IndexedSource(*row) for row in found[Source.TABLE]}  # what came back is here
-    rows = [replace(row, forgotten=row.run_id in changes.forgotten) for row in parts.values()]
+    measured = {run_id: (day, commit) for run_id, day, commit in found[RunRecord.TABLE]}
+    rows = [
+        replace(row, forgotten=row.run_id in changes.forgotten, measured=measured.get(row.run_id, ("", "")))
+        for row in parts.values()
+    ]
     renamed = [replace(row, config=changes.configs[row.run_id]) for row in rows if row.run_id in changes.configs]
     return KnownSources.of([*rows, *renamed])  # a renamed run's file is known under either name
 
@@ -162,7 +170,9 @@ def _log_state(store: Store) -> str:
     paths = (
         os.path.join(table, name) for table in os.scandir(store.events) if table.is_dir() for name in os.listdir(table)
     )
-    return hashlib.sha256("\n".join(sorted(paths)).encode("utf-8", "surrogateescape")).hexdigest()
+    return hashlib.sha256(
+        "\n".join([*IndexedSource.__slots__, *sorted(paths)]).encode("utf-8", "surrogateescape")
+    ).hexdigest()
 
 
 def fingerprint(path: Path, known: KnownSources, tell: Callable[[int], None] | None = None) -> Fingerprint:

@@ -175,6 +175,27 @@ def checked(began: str) -> bytes:
     return json.dumps({"timestamp": began, "testsuites": [{"name": "s", "testsuite": [test]}]}).encode()
 
 
+def test_equal_results_of_two_nights_are_two_runs(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Sizes and counts are equal bytes each quiet night, and again after a repair; a copy of bytes with a date is known."""
+    sizes = {
+        f"in/2026-11-0{day}/sizes.json": {"a": {"file-size": {"value": size}}}
+        for day, size in enumerate((7, 7, 9, 7), 1)
+    }
+    lay(tmp_path, dict(itertools.islice(sizes.items(), 3)))
+    load(tmp_path / "in")
+    lay(tmp_path, sizes)
+    load(tmp_path / "in")
+    days = "SELECT started_at::DATE::VARCHAR, min(value) FROM runs JOIN metrics USING (run_id) GROUP BY ALL ORDER BY 1"
+
+    assert [value for _, value in rows(days)] == [7.0, 7.0, 9.0, 7.0]
+    assert sum(line.known for line in load(tmp_path / "in").lines) == 4
+    (again,) = load(tmp_path / "in" / "2026-11-01" / "sizes.json", facts={"git_commit": "abc1234"}).lines
+    assert again.known == 1  # the run that is there says no commit
+
+    lay(tmp_path, {f"dated/2026-11-0{day}/x.json": served("20261101-233000") for day in (1, 2)})
+    assert sum(line.known for line in load(tmp_path / "dated").lines) == 1
+
+
 @exhaustive
 @pytest.mark.parametrize("result", first_of(1, [served, titled, counted, summed, checked]))
 def test_files_that_say_they_are_of_several_nights_are_several_runs(
