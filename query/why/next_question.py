@@ -30,6 +30,9 @@ _NAMED = """
     SELECT DISTINCT case_id FROM cases
     WHERE list_contains(?::VARCHAR[], run_id) AND name IS NOT DISTINCT FROM ? AND (?::VARCHAR IS NULL OR backend = ?)
 """
+_FUNCTIONS = """
+    SELECT DISTINCT case_id FROM cases WHERE list_contains(?::VARCHAR[], run_id) AND suite = 'function' AND backend = ?
+"""
 _TRACED = """
     SELECT case_id, source FROM peak_parts WHERE list_contains(?::VARCHAR[], run_id)
     INTERSECT
@@ -149,6 +152,10 @@ def _question(
     metric: str | None,
     backend: str | None,
 ) -> CaseQuestion:
-    """A case by its name, or by its id where the sides have several of that name."""
-    named = warehouse.rows(_NAMED, [[run for side in sides for run in side], row["name"], backend, backend])
+    """A case by its name, or by its id where the sides have several of that name; a function by its own, which is its backend."""
+    runs = [run for side in sides for run in side]
+    if row.get("suite") == "function" and row["backend"]:
+        named = warehouse.rows(_FUNCTIONS, [runs, row["backend"]])
+        return CaseQuestion(row["case_id"] if len(named) > 1 else row["backend"], metric)
+    named = warehouse.rows(_NAMED, [runs, row["name"], backend, backend])
     return CaseQuestion(row["case_id"] if len(named) > 1 else row["name"], metric, backend)

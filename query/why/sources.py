@@ -49,7 +49,8 @@ def whole_of(row: Row) -> DifferencePart:
         bounds = [base * end if row["better"] != "lower" else base / end for end in (row["low"], row["high"])]
         low, high = min(bounds) - base, max(bounds) - base
     decided = row["verdict"] in CHANGES
-    return DifferencePart(row["name"] or "run", base, candidate, candidate - base, low, high, decided=decided)
+    name = called(row) if row["name"] else "run"
+    return DifferencePart(name, base, candidate, candidate - base, low, high, decided=decided)
 
 
 def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | None:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from bench.cli import cli
+from bench.query.comparison.compare import compare
 from bench.query.comparison.sides import Side
 from bench.query.students_t import summed_error
 from bench.query.why.command import cells
 from bench.query.why.compiling import UNCOUNTED
+from bench.query.why.next_question import next_question
 from bench.query.why.parts import NOTHING_DIFFERS, Decomposition, DifferencePart, decomposed, folded, part_of
 from bench.query.why.sampled_lines import EDITED, LEAST_EDITED_SHARE, sampled_lines
 from bench.query.why.sources import ALIKE, by_case, label, whole_of
@@ -640,10 +642,25 @@ def test_a_function_that_took_turns_is_asked_for_by_its_own_name() -> None:
             why(warehouse, SIDES, f"work:{function}")
 
 
+def test_a_comparison_asks_for_a_function_that_took_turns_by_its_own_name(warehouse: Builder) -> None:
+    """The answer has that name, too, though the case has that of the first of them."""
+    place = json.dumps({"file": "work.py", "function": "new", "line": 3, "text": "return 1"})
+    for side, ns in (("base", 1000), ("candidate", 2000)):
+        warehouse.add(run(side, side))
+        for function, slowed in (("old", 1000), ("new", ns)):
+            it = case("work:old", run=side, suite="function", backend=f"work:{function}")
+            warehouse.add(it, outcome(it), *(timing(it, slowed + n % 2, process=n) for n in range(9)))
+            warehouse.add(metric(it, "line_time", 1.0, original_value=place))
+
+    (asked,) = next_question(warehouse, compare(warehouse, *SIDES), all_runs=False)
+    assert asked == "why: bench why base candidate work:new"
+    assert why(warehouse, SIDES, "work:new").whole.name == "work:new"
+
+
 @pytest.mark.parametrize(("better", "ends"), [("lower", (1.0, 4.0)), ("higher", (-1.5, 0.0))])
 def test_the_interval_is_that_of_the_ratio(better: str, ends: tuple[float, float]) -> None:
     """Of which above 1 is better: a time of 2 that may be 2 to 0.333 as good is 3 to 6."""
-    row = {"name": "a", "base_value": 2.0, "candidate_value": 4.0, "better": better, "verdict": "UNSURE"}
+    row = {"suite": "s", "name": "a", "base_value": 2.0, "candidate_value": 4.0, "better": better, "verdict": "UNSURE"}
     row |= {"low": 1 / 3, "high": 2 / 3} if better == "lower" else {"low": 0.25, "high": 1.0}
 
     whole = whole_of(row)
