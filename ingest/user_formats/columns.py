@@ -23,6 +23,12 @@ COUNTER = re.compile(
     re.IGNORECASE,
 )
 CLOCK = re.compile(r"(.*[ _])?(ts|time_?stamp|epoch|unix_?time|wall_?time)([ _](s|ms|us|ns))?", re.IGNORECASE)
+OF_A_RUN = {  # fields -> columns that say it of a night: as axes they would make each night's cases its own
+    "commit": r"(git[ _-]?)?(commit|sha|revision)([ _-]?(id|sha|hash))?",
+    "branch": r"(git[ _-]?)?branch",
+    "host": r"host([ _-]?name)?|runner",
+    "run": r"((github|ci|workflow)[ _-])?(run|job|build|pipeline)[ _-]?(id|uuid|number|num|no|url)",
+}
 IDENTIFIER = re.compile(r"(.*[ _])?(id|uuid|guid|hash)", re.IGNORECASE)
 HEXADECIMAL = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,64}")
 
@@ -88,7 +94,7 @@ def sort_columns(rows: Iterable[dict[str, Any]], used: Iterable[str]) -> OtherCo
     found = OtherColumns()
     for path, texts in columns.items():
         kind = _kind(path, texts)
-        if kind == "measured" or (kind is not None and len(set(texts)) > 1):
+        if texts and kind is not None and (kind != "labels" or len(set(texts)) > 1 or field_of_a_run(path)):
             getattr(found, kind).append(path)
     return found
 
@@ -98,12 +104,20 @@ def _kind(name: str, texts: Sequence[str]) -> str | None:
         return "times"
     if CLOCK.fullmatch(name) and all(map(NUMBER_TEXT.fullmatch, texts)):
         return "times" if all(instant(float(text)) for text in texts) else "labels"
+    if field_of_a_run(name):
+        return "labels"
     unique = 2 * len(set(texts)) > len(texts)
     if (COUNTER.fullmatch(name) and all(map(WHOLE.fullmatch, texts))) or (
         unique and (all(map(HEXADECIMAL.fullmatch, texts)) or (len(set(texts)) > MANY and IDENTIFIER.fullmatch(name)))
     ):
         return "labels"
     return "measured" if measure_of(name) is not None and all(map(NUMBER_TEXT.fullmatch, texts)) else None
+
+
+def field_of_a_run(name: str) -> str | None:
+    """The field that a column is called by which says something of a run, and nothing of a case; None for any other."""
+    word = name.rpartition(".")[2]
+    return next((field for field, names in OF_A_RUN.items() if re.fullmatch(names, word, re.IGNORECASE)), None)
 
 
 def measure_of(name: str) -> dict[str, str] | None:

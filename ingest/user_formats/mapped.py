@@ -21,7 +21,7 @@ from ..readers.records import Record
 from ..readers.results import AS_THE_UNIT_SAYS, Results, Subject, number
 from ..readers.tables import TableFile, check_columns, lists_within, lookup, open_table, spare
 from ..readers.units import unit_of
-from .columns import NO_VALUE, OtherColumns, sort_columns
+from .columns import NO_VALUE, OtherColumns, field_of_a_run, sort_columns
 from .mapping import KEY, METRICS, OF_KEY, REPEATED, SUFFIXES, Mapping, Term, Value, measured_value, with_columns
 from .row_runs import PAUSE_S, RunsOfRows, cell_of, text_of
 from .row_sql import COUNTS
@@ -255,9 +255,18 @@ class RowReader:
                 else "became parameters; ignore=COLUMN leaves one out, rest=out all"
             )
             self.results.note(f"columns that the mapping does not name {became}: {_listed(self.others.in_order())}")
+        of_runs = {name: field for name in self.no_axes.labels if (field := field_of_a_run(name))}
+        if of_runs:
+            said = ",".join(f"{field}={name}" for name, field in of_runs.items())
+            self.results.note(
+                f"columns that tell runs apart are kept as fields: {_listed([*of_runs])}; say what they are with --map {said}"
+            )
         for names, became in (
             (self.no_axes.measured, "of measured numbers became metrics"),
-            (self.no_axes.labels, "that count or name rows are kept as fields"),
+            (
+                [name for name in self.no_axes.labels if name not in of_runs],
+                "that count or name rows are kept as fields",
+            ),
         ):
             if names:
                 cure = f"if one is an axis, say --map parameters={names[0]}, and --map ignore={names[0]} leaves it out"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..format import Part
 from ..readers.document import BadRecord
+from ..readers.folders import file_stem, undated
 from ..readers.tables import lists_within, open_table, spare
 from ..readers.units import unit_of
 from .columns import CLOCK, COUNTER, DATE, NO_VALUE, NUMBER_TEXT, WORD, OtherColumns, measure_of, sort_columns
@@ -35,6 +36,7 @@ NAMES: dict[str, tuple[str, ...]] = {  # fields -> columns that are usually call
     "status": ("status", "outcome", "passed", "success"),
     "reason": ("reason", "error", "message", "error_message"),
 }  # fmt: skip
+PASSES = {"pass", "passed", "fail", "failed"}  # of a column that says it by no usual name
 REMARKS = ("note", "notes", "comment", "comments", "url", "log", "path")  # columns that say nothing of a case
 VALUES = ("value", "result", "measurement", "measured", "score")  # columns of numbers whose name says nothing else
 STEPS: dict[
@@ -81,7 +83,7 @@ def _propose(path: Path, records: str | None) -> str | None:
     if table.kind == "json lines" and (words := _words_of_steps(columns)):
         return ",".join(words)
     others = sort_columns(rows, ())
-    words = [*_words(columns, others, path.stem)]
+    words = [*_words(columns, others, undated(file_stem(path.name)) or path.absolute().parent.name)]
     return ",".join([f"records{Term(records)}", *words] if records and words else words) or None
 
 
@@ -131,7 +133,8 @@ def _words(columns: Mapping[str, list[str]], others: OtherColumns, stem: str) ->
     said |= set(long.values())
     remarks = [column for column in free if column.lower() in REMARKS and column not in said]
     yield from (f"parameters{Term(column)}" for column in free if column not in {*said, *remarks})
-    yield from (f"ignore{Term(column)}" for column in (*others.labels, *others.times, *remarks) if column not in when)
+    kept = {*when, *fields.values()}
+    yield from (f"ignore{Term(column)}" for column in (*others.labels, *others.times, *remarks) if column not in kept)
     yield from (str(measured_value(column)) for column in values)
     yield from (f"{field}{Term(column)}" for field, column in long.items())
 
@@ -148,8 +151,13 @@ def _fields(columns: Mapping[str, list[str]], numbers: set[str], others: OtherCo
     """The columns that have the usual name of a field, and hold what the field takes."""
     found: dict[str, str] = {}
     free = {
-        column.lower().replace(" ", "_").replace("-", "_"): column
+        word.lower().replace(" ", "_").replace("-", "_"): column
+        for name_of in (
+            lambda column: column.rpartition(".")[2],
+            str,
+        )  # the whole name counts before that of a field within
         for column in reversed([*columns])
+        for word in [name_of(column)]
         if column not in others.times
     }
     for field, names in NAMES.items():
@@ -158,7 +166,12 @@ def _fields(columns: Mapping[str, list[str]], numbers: set[str], others: OtherCo
             if column is not None and columns[column] and _holds(field, columns[column], column in numbers):
                 found[field] = column
                 break
-    return found
+    ended = [column for column in columns if column not in found.values() and _says_the_end(columns[column])]
+    return found if "status" in found or len(ended) != 1 else {**found, "status": ended[0]}
+
+
+def _says_the_end(texts: list[str]) -> bool:
+    return bool(texts) and {text.lower() for text in texts} <= PASSES
 
 
 def _holds(field: str, texts: list[str], is_number: bool) -> bool:

@@ -736,9 +736,21 @@ def test_a_column_of_times_is_no_axis(tmp_path: Path) -> None:
     text = "op,ms,when,day\na,1.5,2026-01-01T10:00,2026-01-01\na,1.6,2026-01-01T11:00,2026-01-01\n"
     found = read(tmp_path, text, "name=op,value=ms,unit=ms")
 
-    assert axes(found) == [("a", None, None, {"day": "2026-01-01"})]
+    assert axes(found) == [("a", None, None, None)]
     assert any(
-        "columns of times are left out: when; say what it is with --map time=when" in note for note in found.tally.notes
+        "columns of times are left out: when, day; say what it is with --map time=when" in note
+        for note in found.tally.notes
+    )
+
+
+def test_what_tells_nights_apart_tells_no_cases_apart(tmp_path: Path) -> None:
+    """Commit, host, run and day are constant in a night's file, and as axes no night would have a case of another's."""
+    text = "op,ms,day,git_sha,hostname,ci_run_id\na,1.5,2026-01-01,0abc000,h1,17\n"
+    found = read(tmp_path, text, "name=op,value=ms")
+
+    assert axes(found) == [("a", None, None, None)]
+    assert any(
+        "say what they are with --map commit=git_sha,host=hostname,run=ci_run_id" in note for note in found.tally.notes
     )
 
 

@@ -30,6 +30,9 @@ TABLES = {
     ),
     "benchmark,metric,value,unit\na,latency,1.5,ms\na,memory,15,MB\n": "name=benchmark,value=value,metric=metric,unit=unit",
     "test;status;seconds;note\na;ok;1.5;x\nb;failed;;oops\n": "name=test,status=status,ignore=note,value=seconds,unit:=s",
+    "op,ms,day,sha,run_id\na,1,2026-05-01,0abc000,17\nb,2,2026-05-01,0abc000,17\n":
+        "name=op,commit=sha,time=day,ignore=run_id,value=ms,unit:=ms",  # constant in a night's file, and no axes
+    "M,ref_check,tflops\n1,pass,5\n2,FAIL,6\n": "name:=t,status=ref_check,parameters=M,value=tflops,unit:=TFLOPS",
     "x,y\n1,2\n3,4\n": "name:=t,parameters=x,value=y",
     "size,gflops\n64,1.5\n128,2.5\n": "name:=t,parameters=size,value=gflops,unit:=GFLOPS",
     "name,time (ms),GIT_COMMIT\na,1,abc1234\n": "name=name,commit=GIT_COMMIT,value=time (ms),unit:=ms",
