@@ -86,7 +86,7 @@ def question_since(
     asked = next(_asked(warehouse, [side.runs for side in sides], [row]), None)
     if asked is None:
         if answered:
-            yield f"why is not recorded on both sides: {how_to_record(row['suite'])}"
+            yield f"why is not recorded on both sides: {how_to_record(row)}"
         return
     yield _call(sides, asked, all_runs=False)
     if answered:

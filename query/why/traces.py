@@ -136,7 +136,10 @@ def why_traces(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decompositio
         if on_gpu
         else "operators: their time without that of the operators within them, all threads together"
     )
+    counts = [len(side.runs) for side in traces]
     one_each = "a trace is one recording of each side: no interval is known"
+    if max(counts) > 1:
+        one_each = f"times are means over {counts[0]} and {counts[1]} traces: no interval is known"
     notes = [how, *placed, one_each, *doubts(warehouse, sides, rows), *_compiling(warehouse, sides)]
     return decomposed("ns", whole, parts, error=0.0, notes=notes)
 

@@ -1,7 +1,7 @@
 """The question `why`: the case that is meant, and the first source that has parts of its difference."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...warehouse.errors import BenchError, NothingToShow, UnknownName
 from ..axes import GEOMEAN
@@ -30,6 +30,7 @@ HOW = {
     "serving": "bench in vLLM records the queue and prefill of each request (docs/serving.md), clients the gaps between tokens:"
     " vllm bench serve --save-detailed",
 }
+FOR_MEMORY = "bench measure memory … records which lines of a program hold memory; on a GPU bench measure models … --memory-snapshot"
 FOR_MODELS = (
     "bench measure models … --profile records where a step spends its time; of two commits: bench why … --measure"
 )
@@ -86,12 +87,12 @@ def why(
     for source in (*SOURCES, by_request, by_reason, by_compile_phase, by_peak):
         if (parts := source(warehouse, sides, chosen)) is not None:
             return parts
-    raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how_to_record(chosen['suite'])}")
+    raise NothingToShow(f"no parts of {label(chosen)} are recorded on both sides: {how_to_record(chosen)}")
 
 
-def how_to_record(suite: str) -> str:
-    """The command that records the parts of a case."""
-    return HOW.get(suite, FOR_MODELS)
+def how_to_record(row: Mapping[str, Any]) -> str:
+    """The command that records the parts of a compared case."""
+    return FOR_MEMORY if row["unit"] == "bytes" else HOW.get(row["suite"], FOR_MODELS)
 
 
 def _is_time(row: Row) -> bool:

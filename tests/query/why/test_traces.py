@@ -164,6 +164,17 @@ def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any],
     assert "the traces are of different machines: one; two" in done.stderr and "\x1b" not in done.output
 
 
+def test_several_traces_of_a_side_are_a_mean(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """As it is said; a side may have more of them than the other."""
+    for name, took in (("a/1", 10), ("a/2", 30), ("b/1", 50)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        trace(tmp_path / f"{name}.json", [("cpu_op", "aten::mm", 0, took)])
+    (found,) = json.loads(bench("why", "a", "b", "--format", "json").stdout)
+
+    assert (found["base"], found["candidate"]) == (20_000, 50_000)
+    assert "times are means over 2 and 1 traces: no interval is known" in found["notes"]
+
+
 def test_spans_need_no_category(bench: Callable[..., Any], tmp_path: Path) -> None:
     """The format leaves it out, as clang's -ftime-trace does: they are operators of the host."""
     for name, factor in (("a", 1), ("b", 3)):

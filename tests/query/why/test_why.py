@@ -673,6 +673,12 @@ def test_what_has_no_parts_says_how_to_record_them() -> None:
     warehouse = Builder().add(*profiled("base", 1000, BASE), *profiled("candidate", 2000, {}))
     with pytest.raises(NothingToShow, match=r"no parts of work:score are recorded on both sides: .* --lines records"):
         why(warehouse, SIDES)
+    it = {run_id: case("job", run=run_id, suite="function", backend="job") for run_id in ("base", "candidate")}
+    peaks = [metric(one, "rss_peak", 1e6, unit="bytes", better="lower") for one in it.values()]
+    with pytest.raises(
+        NothingToShow, match="no parts of job are recorded on both sides: bench measure memory … records"
+    ):
+        why(Builder().add(run("base"), run("candidate"), *it.values(), *peaks), SIDES, metric="rss_peak")
     with pytest.raises(UnknownName, match="Nearest: 'work:score'"):
         why(warehouse, SIDES, "work:scor")
     with pytest.raises(
