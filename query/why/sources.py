@@ -295,7 +295,7 @@ def _steps_of(one: Row) -> str:
 
 
 def _scheduling(base: Bins, candidate: Bins, scheduling: Sequence[Bins]) -> DifferencePart:
-    """What scheduling costs in the steps of bins that both sides have."""
+    """The time of scheduling in the steps of bins that both sides have."""
     spent = []
     for least in base.keys() & candidate.keys():
         weight = (base[least]["share"] + candidate[least]["share"]) / 2

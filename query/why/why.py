@@ -30,7 +30,9 @@ HOW = {
     "serving": "bench in vLLM records the queue and prefill of each request (docs/serving.md), clients the gaps between tokens:"
     " vllm bench serve --save-detailed",
 }
-FOR_MEMORY = "bench measure memory … records which lines of a program hold memory; on a GPU bench measure models … --memory-snapshot"
+FOR_MEMORY = (
+    "bench measure memory … records which lines hold memory; on a GPU: bench measure models … --memory-snapshot"
+)
 FOR_MODELS = (
     "bench measure models … --profile records where a step spends its time; of two commits: bench why … --measure"
 )
