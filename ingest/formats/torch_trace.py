@@ -70,7 +70,7 @@ class TorchTrace(Format):
     runs = FILE
 
     shapes = (
-        frozenset({"traceEvents[].ph"}), frozenset({"schemaVersion", "deviceProperties"}),
+        frozenset({KEY}), frozenset({"schemaVersion", "deviceProperties"}),
         frozenset({"schemaVersion", "distributedInfo"}), frozenset({"[].ph", "[].ts", "[].name"}),
     )  # fmt: skip
 

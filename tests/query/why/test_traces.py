@@ -164,6 +164,14 @@ def test_a_truncated_trace_of_another_machine_is_said(bench: Callable[..., Any],
     assert "the traces are of different machines: one; two" in done.stderr and "\x1b" not in done.output
 
 
+def test_a_trace_without_an_event_is_a_trace(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """One whose profiler saw nothing, or that was cut before its first event, is no unknown format."""
+    full = trace(tmp_path / "a.json", STEP)
+    for name, text, said in (("b", "[]}", "no operator or kernel"), ("c", "[", "ends within the list")):
+        (tmp_path / f"{name}.json").write_text('{"traceEvents": ' + text)
+        assert said in str(bench("why", full, f"{name}.json").exception)
+
+
 def test_several_traces_of_a_side_are_a_mean(bench: Callable[..., Any], tmp_path: Path) -> None:
     """As it is said; a side may have more of them than the other."""
     for name, took in (("a/1", 10), ("a/2", 30), ("b/1", 50)):
