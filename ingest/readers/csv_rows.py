@@ -119,13 +119,16 @@ def find_header(lines: Iterable[tuple[int, str]], headers: Iterable[frozenset[st
 
 
 def read_rows(part: Part, batch: Batch, tally: Tally) -> list[CsvRow] | None:
-    """The records of a whole file; None, and a reject for all of it, where it cannot be read at all."""
+    """The records of a whole file, up to its last; None, and a reject for all of it, where it cannot be read at all."""
     try:
-        return list(rows(read_lines(part)))
+        found = list(rows(read_lines(part)))
     except BadRecord as error:
         tally.lines += 1
         reject(part, batch, tally, CsvRow(1, [], "", ""), str(error))
         return None
+    while found and found[-1].is_blank():
+        found.pop()
+    return found
 
 
 def reject(part: Part, batch: Batch, tally: Tally, row: CsvRow, reason: str) -> None:
