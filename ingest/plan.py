@@ -129,7 +129,6 @@ class _File:
     branches: bool = False  # it begins like a known file that goes on in another way
     began: int | None = None  # µs since 1970, as a new file says
     measured: Measured = WITHOUT_DATE
-    is_repeat: bool = False  # the same content is known, of another day or commit
 
     @property
     def format(self) -> Format:
@@ -472,7 +471,7 @@ def _look(
     also = same[0].config if same else None
     return _File(
         path, place.name, seen, kind.name, None, also, forced, began=_began(kind, head),
-        measured=measured(path, options.facts), is_repeat=bool(elsewhen),
+        measured=measured(path, options.facts),
     )  # fmt: skip
 
 
@@ -540,7 +539,7 @@ def _plan_run(files: list[_File], label: str | None, default: str, known: KnownS
     files.sort(key=lambda file: places[file.name])
     config = label or _config_of_most(files, default, known)
     joined = _run_of_most(files, config, known)
-    run_id = joined or _not_forgotten(content_uuid(kind.name, config, *_content(files[0])), known)
+    run_id = joined or _not_forgotten(content_uuid(kind.name, config, *_content(files[0], known)), known)
     fresh = [file for file in files if file.match is None]
     changed = [
         file
@@ -622,9 +621,14 @@ def _run_of_most(files: list[_File], config: str, known: KnownSources) -> str | 
     return min(held, key=lambda run_id: (-held[run_id], run_id), default=None)
 
 
-def _content(file: _File) -> list[str]:
+def _is_repeat(file: _File, known: KnownSources) -> bool:
+    """Return whether the same content is known, or was planned a moment ago, of another day or commit."""
+    return any(_is_of_other(row, file.measured) for row in known.by_sha256.get(file.print.sha256, ()))
+
+
+def _content(file: _File, known: KnownSources) -> list[str]:
     """The content that identifies the run which a file begins."""
-    repeated = file.measured if file.is_repeat else ()
+    repeated = file.measured if _is_repeat(file, known) else ()
     if file.format.runs != FOLDER:
         return [file.print.sha256, file.format.identity(file.name), *repeated]
     place = _set(file.kind, file.name, file.forced)
@@ -696,7 +700,9 @@ def _fresh(
             return item
     if file.also is not None:
         plan.notes.append(f"{file.path} is loaded as {config!r}; its content is also there as {file.also!r}")
-    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}" + (f"\n{run_id}" if whole or file.is_repeat else "")
+    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}" + (
+        f"\n{run_id}" if whole or _is_repeat(file, known) else ""
+    )
     head = file.print.head_sha256 if file.format.grows else ""
     source_id = hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     item.new = NewPart(

@@ -192,6 +192,13 @@ def test_equal_results_of_two_nights_are_two_runs(load: Load, rows: Rows, tmp_pa
     (again,) = load(tmp_path / "in" / "2026-11-01" / "sizes.json", facts={"git_commit": "abc1234"}).lines
     assert again.known == 1  # the run that is there says no commit
 
+    counted = {f"counts/n-2026-11-0{day}.json": {"a": {"instructions": {"value": 5}}} for day in range(1, 6)}
+    lay(tmp_path, counted)
+    assert [sum(line.known for line in load(tmp_path / "counts").lines) for _ in range(2)] == [0, 5]
+    assert rows("SELECT count(DISTINCT run_id), count(DISTINCT source_id) FROM sources WHERE name LIKE 'n-%'") == [
+        (5, 5)
+    ]
+
     lay(tmp_path, {f"dated/2026-11-0{day}/x.json": served("20261101-233000") for day in (1, 2)})
     assert sum(line.known for line in load(tmp_path / "dated").lines) == 1
 
