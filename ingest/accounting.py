@@ -82,6 +82,9 @@ def sources_of(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]
     from ..warehouse.events import Instant, Source, as_json
 
     first_line = part.first_line
+    day, commit = part.measured
+    dated = any(run.started_at is not None for run in tally.runs)
+    of_commit = any(run.git_commit is not None for run in tally.runs)
     for index, (run_id, share) in enumerate(tally.shares.items() or [(part.run_id, tally)]):
         yield Source(
             source_id=part.source_id,
@@ -103,6 +106,8 @@ def sources_of(part: NewPart, tally: Tally, loaded_at: int) -> "Iterator[Source]
             left_out=share.left_out,
             without_rows=share.without_rows,
             notes=as_json(tally.notes) if tally.notes else None,
+            said_day=None if dated else day or None,
+            said_commit=None if of_commit else commit or None,
             recorded_at=Instant(loaded_at),
         )
         first_line += share.lines

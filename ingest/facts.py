@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from ..warehouse.events import RunRecord
 
 FOLDERS = 4  # above a file, of which those farther up must be named by nothing but the day
-WITHOUT_DATE: Measured = ("", "")
-# a day, or seconds since 1970
-DATED = re.compile(
-    rb"(?<![0-9.])(?:20[0-9]{2}([-/.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12][0-9]|3[01])|1[5-9][0-9]{8})"
-)  # or seconds
+DATED = re.compile(  # a day that is no part of a name, a day with its time, a time with its year, or seconds since 1970
+    rb"(?:(?<![\w.-])|(?<![\d.])(?=[\d/.-]{8,10}[-_T ]\d\d:?\d\d))20\d\d([-/.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"
+    rb"|\d\d:\d\d:\d\d (?:\w+ )?20\d\d|(?<![\d.])1[5-9]\d{8}"
+)
 DAY_S = 86400  # by which a day may be ahead, in another time zone
 
 FACTS = {  # what a user may say of runs -> column
@@ -74,13 +73,22 @@ def day_named(path: Path) -> tuple[datetime, str] | None:
 
 
 def measured(path: Path, facts: Mapping[str, Any]) -> Measured:
-    """The day and commit that a name or the user says, of bytes without a date: those of equal results are equal each night."""
+    """The day and commit that a name or the user says of a file: bytes of equal results without a date are equal each night."""
     said, named = facts.get("started_at"), None if "started_at" in facts else day_named(path)
     day = datetime.fromtimestamp(said / 1e6, UTC) if said is not None else named[0] if named else None
-    commit = facts.get("git_commit") or ""
-    if not (day or commit) or DATED.search(read_head(path).data):
-        return WITHOUT_DATE
-    return day.date().isoformat() if day else "", commit
+    return day.date().isoformat() if day else "", facts.get("git_commit") or ""
+
+
+def is_dated(path: Path) -> bool:
+    """Return whether a file says, at its beginning, when it was measured."""
+    return DATED.search(read_head(path).data) is not None
+
+
+def note_on_equals(paths: list[str]) -> Iterator[str]:
+    """A note on files that are loaded though their bytes are known."""
+    if paths:
+        more = f" and {counted(len(paths) - 1, 'other')}" if paths[1:] else ""
+        yield f"{paths[0]}{more}: byte for byte a file of another day or commit, loaded as a result of its own"
 
 
 def note_on_dates(names: Iterable[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..warehouse.console.numbers import counted
 from ..warehouse.errors import BenchError
-from .facts import WITHOUT_DATE, measured
+from .facts import is_dated, measured, note_on_equals
 from .format import FOLDER, MAX_LINE_BYTES, Format, Head
 from .progress import IngestProgress
 from .readers.document import instant
@@ -28,7 +28,7 @@ from .readers.folders import folder_config, folders_in
 from .readers.leading_text import unlogged
 from .readers.unrecognised import describe, is_begun_json, read_unpacked
 from .registry import find_format, formats
-from .source_index import Fingerprint, IndexedSource, KnownSources, Measured, content_uuid, fingerprint
+from .source_index import NOT_SAID, Fingerprint, IndexedSource, KnownSources, Measured, content_uuid, fingerprint
 
 SHOWN = 10  # files that an error names
 NIGHT_US = 12 * 3600 * 10**6  # between files of a folder, from which on they are of two nights
@@ -65,7 +65,7 @@ class NewPart:
     sha256: str
     head_sha256: str
     lines: int | None = None  # in these bytes, counted apart from their reader; None where records are not lines
-    measured: Measured = WITHOUT_DATE
+    measured: Measured = NOT_SAID
 
     @property
     def key(self) -> tuple[str, int]:
@@ -98,6 +98,7 @@ class IngestPlan:
     stores: list[Path] = field(default_factory=list)  # bench's own stores and event files
     notes: list[str] = field(default_factory=list)
     failed: list[NoFilesError] = field(default_factory=list)  # of paths without results, beside others
+    equals: list[str] = field(default_factory=list)  # new files whose bytes are known, of another day or commit
 
     @property
     def loads(self) -> bool:
@@ -128,7 +129,7 @@ class _File:
     forced: Format | None = None
     branches: bool = False  # it begins like a known file that goes on in another way
     began: int | None = None  # µs since 1970, as a new file says
-    measured: Measured = WITHOUT_DATE
+    measured: Measured = NOT_SAID
 
     @property
     def format(self) -> Format:
@@ -197,6 +198,7 @@ def make_plan(
                 plan.notes += _same_configs(want, plan.items[items_before:], known_before, known.planned)
     if plan.failed and not (plan.items or plan.stores):
         raise plan.failed[0]
+    plan.notes += note_on_equals(plan.equals)
     return plan
 
 
@@ -436,7 +438,7 @@ def _look(
         if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
     ]
     candidates = [row for row in candidates if not ((options.again or options.anew) and row.forgotten)]
-    said = measured(path, options.facts) if candidates else WITHOUT_DATE
+    said = measured(path, options.facts) if candidates else NOT_SAID
     elsewhen = [row for row in candidates if row.end_byte == seen.size_bytes and _is_of_other(row, said)]
     same = [row for row in candidates if row not in elsewhen and _same_file(row, place, seen, forced)]
     mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
@@ -476,8 +478,10 @@ def _look(
 
 
 def _is_of_other(row: IndexedSource, said: Measured) -> bool:
-    """Return whether a known file was measured on another day, or of another commit, than is said."""
-    return any(theirs and ours and theirs != ours for theirs, ours in zip(row.measured, said, strict=True))
+    """Return whether a known file, which has not grown, was said to be of another day or commit."""
+    pairs = [pair for pair in zip(row.measured, said, strict=True) if all(pair)]
+    has_grown = row.part and row.head_sha256
+    return not has_grown and not all(a.startswith(b) or b.startswith(a) for a, b in pairs)
 
 
 def _same_file(row: IndexedSource, place: FileLocation, seen: Fingerprint, forced: Format | None) -> bool:
@@ -700,9 +704,10 @@ def _fresh(
             return item
     if file.also is not None:
         plan.notes.append(f"{file.path} is loaded as {config!r}; its content is also there as {file.also!r}")
-    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}" + (
-        f"\n{run_id}" if whole or _is_repeat(file, known) else ""
-    )
+    content = f"{sha256}\n{config}\n{file.format.name}\n{identity}"
+    if is_equal := _is_repeat(file, known):
+        plan.equals.append(os.fspath(file.path))
+    content += f"\n{run_id}" if whole or is_equal else ""
     head = file.print.head_sha256 if file.format.grows else ""
     source_id = hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     item.new = NewPart(
@@ -755,9 +760,10 @@ def _add_planned(new: NewPart, known: KnownSources) -> None:
     """Have the files that follow meet a part as if it were loaded: they are planned like those of a later ingest."""
     known.planned[new.key] = new
     known.places[new.key] = new.path
+    measured = NOT_SAID if any(new.measured) and is_dated(new.path) else new.measured
     known.add(IndexedSource(
         new.source_id, new.part, new.run_id, new.config, new.name, new.format.name, new.end_byte, new.sha256,
-        new.head_sha256, new.first_line + (new.lines or 0), measured=new.measured,
+        new.head_sha256, new.first_line + (new.lines or 0), measured=measured,
     ))  # fmt: skip
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .plan import NewPart
 
 Measured = tuple[str, str]  # the day, as in 2026-11-28, and the commit; empty where unknown
+NOT_SAID: Measured = ("", "")
 INDEX = "sources.json"  # in the store; derived, and only trusted while it says the log's state
 COLUMNS = "source_id, part, run_id, config, name, format, end_byte, sha256, head_sha256, first_line + lines"
 
@@ -39,7 +40,7 @@ class IndexedSource:
     next_line: int
     archive: str | None = None  # the store that it was moved to, and is no longer here
     forgotten: bool = False  # its run was, and is not loaded again unless asked for
-    measured: "Measured" = ("", "")  # as its run says
+    measured: "Measured" = NOT_SAID  # by its name or --set, where the file does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def read_log(store: Store) -> KnownSources:
     Raises:
         BenchError: One of its files is damaged.
     """
-    from ..warehouse.events import ArchivedRun, RunRecord, Source
+    from ..warehouse.events import ArchivedRun, Source
     from ..warehouse.log import EventLog
 
     files, unreadable = EventLog(store).listing()
@@ -122,9 +123,9 @@ def read_log(store: Store) -> KnownSources:
         if name == f"events/{Source.TABLE}" or os.path.lexists(store.events / Source.TABLE / name):
             raise BenchError(f"cannot tell what {store.root} has imported: {name} {why}")
     queries = {  # DISTINCT, for a merged file repeats those it stands for
-        Source.TABLE: f"SELECT DISTINCT {COLUMNS} FROM read_parquet(?, union_by_name = true)",
-        RunRecord.TABLE: "SELECT run_id, coalesce(strftime(min(started_at), '%Y-%m-%d'), ''), coalesce(min(git_commit), '') "
-        "FROM read_parquet(?, union_by_name = true) GROUP BY run_id",
+        Source.TABLE: f"SELECT DISTINCT {COLUMNS}, coalesce(said_day, ''), coalesce(said_commit, '') FROM ("
+        "SELECT NULL::VARCHAR AS said_day, NULL::VARCHAR AS said_commit WHERE false "
+        "UNION ALL BY NAME SELECT * FROM read_parquet(?, union_by_name = true))",
         ArchivedRun.TABLE: "SELECT imported, archive FROM read_parquet(?) WHERE imported IS NOT NULL ORDER BY archived_at",
     }
     found: dict[str, list[tuple[Any, ...]]] = {}
@@ -148,12 +149,10 @@ def read_log(store: Store) -> KnownSources:
         for imported, archive in found[ArchivedRun.TABLE]
         for source_id, part, run_id, config, name, kind, end, sha256, head, next_line in json.loads(imported)
     }
-    parts |= {(row[0], row[1]): IndexedSource(*row) for row in found[Source.TABLE]}  # what came back is here
-    measured = {run_id: (day, commit) for run_id, day, commit in found[RunRecord.TABLE]}
-    rows = [
-        replace(row, forgotten=row.run_id in changes.forgotten, measured=measured.get(row.run_id, ("", "")))
-        for row in parts.values()
-    ]
+    parts |= {  # what came back is here
+        (row[0], row[1]): replace(IndexedSource(*row[:-2]), measured=row[-2:]) for row in found[Source.TABLE]
+    }
+    rows = [replace(row, forgotten=row.run_id in changes.forgotten) for row in parts.values()]
     renamed = [replace(row, config=changes.configs[row.run_id]) for row in rows if row.run_id in changes.configs]
     return KnownSources.of([*rows, *renamed])  # a renamed run's file is known under either name
 

@@ -444,6 +444,11 @@ class Source(Event):
         ),
     ] = None
     notes: Annotated[Json | None, Column("What else the reader had to say, as a JSON list of sentences.")] = None
+    said_day: Annotated[
+        str | None,
+        Column("Day that its name or --set says, where the file does not; of another day, equal bytes are new."),
+    ] = None
+    said_commit: Annotated[str | None, Column("Commit that --set says, where the file does not; likewise.")] = None
     recorded_at: RecordedAt = None
 
 

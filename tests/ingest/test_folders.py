@@ -184,7 +184,8 @@ def test_equal_results_of_two_nights_are_two_runs(load: Load, rows: Rows, tmp_pa
     lay(tmp_path, dict(itertools.islice(sizes.items(), 3)))
     load(tmp_path / "in")
     lay(tmp_path, sizes)
-    load(tmp_path / "in")
+    (note, *_) = (note for note in load(tmp_path / "in").notes if "byte for byte" in note)
+    assert note.startswith(f"{tmp_path}/in/2026-11-04/sizes.json: byte for byte")
     days = "SELECT started_at::DATE::VARCHAR, min(value) FROM runs JOIN metrics USING (run_id) GROUP BY ALL ORDER BY 1"
 
     assert [value for _, value in rows(days)] == [7.0, 7.0, 9.0, 7.0]
@@ -201,6 +202,24 @@ def test_equal_results_of_two_nights_are_two_runs(load: Load, rows: Rows, tmp_pa
 
     lay(tmp_path, {f"dated/2026-11-0{day}/x.json": served("20261101-233000") for day in (1, 2)})
     assert sum(line.known for line in load(tmp_path / "dated").lines) == 1
+
+
+def test_bytes_that_say_when_they_were_measured_are_known_whatever_day_their_folder_says(
+    load: Load, rows: Rows, tmp_path: Path
+) -> None:
+    """A job that began before midnight, a date after much else, a copy of a grown log: none is loaded again."""
+    late = "20261101-233000"
+    said = json.loads(served(late))
+    date = said.pop("date")
+    long = json.dumps({**said, "x": ["long"] * 20_000, "date": date}).encode()
+    lay(tmp_path, {"in/2026-11-02/perf.txt": counted(late), "in/2026-11-02/x.json": long})
+    assert [[line.known for line in load(tmp_path / "in").lines] for _ in range(3)] == [[0, 0], [1, 1], [1, 1]]
+
+    for day, steps in ((1, 1), (2, 3), (3, 3)):
+        lay(tmp_path, {f"log/2026-11-0{day}/s.jsonl": lines(*map(step, range(steps))).encode()})
+    for day in (1, 2, 2, 3, 3, 1):
+        load(f"main:{tmp_path}/log/2026-11-0{day}")
+    assert rows("SELECT count(*), sum(loaded) FROM sources") == [(4, 5)]
 
 
 @exhaustive
