@@ -16,6 +16,7 @@ from ..format import FILE, Format, Head, Part, Tally
 from ..readers.bulk import LONGEST_NAME
 from ..readers.document import BadRecord, Object, decode_companion, instant, labels, read_text
 from ..readers.files import read_head
+from ..readers.folders import is_repeat
 from ..readers.json_format import reject_file
 from ..readers.results import Results, Subject, number
 from . import _serving
@@ -119,8 +120,9 @@ class Mlperf(Format):
         )
 
     def group(self, name: str) -> str:
-        """The folders of a submission, but for the number of the run."""
-        return "/".join(part for part in PurePath(name).parent.parts if not RUN.fullmatch(part))
+        """The folders of a submission, but for the number of the run or its day."""
+        folders = PurePath(name).parent.parts
+        return "/".join(part for part in folders if not (RUN.fullmatch(part) or is_repeat(part)))
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """A record a line; first, what the log says of the test."""

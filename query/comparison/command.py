@@ -53,7 +53,7 @@ class Compare(Question["Comparison"]):
     """Compare two sides case by case: ratio with its interval, difference, verdict, and why.
 
     A side is a config, the beginning of a run id or of a commit, a day, tag:NAME, latest or latest~1: its newest run
-    with its repeats, which are the other runs of the same config and clean commit. Names joined by + are pooled. A
+    with its repeats: others of the same config and clean commit, or of its night. Names joined by + are pooled. A
     side may also be a file or folder of results, another store or a bucket, PATH or NAME:PATH; of a store NAME is a
     run there, else latest. These are read in place: nothing is stored.
 

@@ -70,8 +70,8 @@ def find_sides(
     """The runs of both sides.
 
     A name means its newest run and its repeats: the other runs of the same config that measured the same known and clean
-    commit, or shared its plan (`bench measure models --fleet`), or were recorded beside it (a trace and its log). Where that
-    puts a run on both sides, repeats are left out.
+    commit, or are files of the same night (one for each shard), or shared its plan (`bench measure models --fleet`), or were
+    recorded beside it (a trace and its log). Where that puts a run on both sides, repeats are left out.
     A path means the runs that were loaded from it, or read in place (`sides_in_place`). Names joined by `+` are pooled.
 
     Args:
@@ -93,7 +93,7 @@ def find_sides(
         ]
         if notify and not set(sides[0].runs) & set(sides[1].runs):
             notify(
-                f"{base} and {candidate} repeat each other (same config, same commit): only the runs named are compared"
+                f"{base} and {candidate} repeat each other (same config, same commit or night): only the runs named are compared"
             )
     if shared := set(sides[0].runs) & set(sides[1].runs):
         if all(place_of(warehouse, part) for text in texts for part in _parts(warehouse, text)):

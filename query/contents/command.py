@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FIRST = 10  # cases that `ingest` shows
 MOST_NICE = 19
+MOST_NAMED = 10  # words of a command that a sentence says
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,8 @@ class Show(Question[RunResults]):
                 yield f"no case{some}. What the run was: {shlex.join(['bench', 'show', *self.runs, '--details'])}"
             if len(found.rows) < found.total:
                 yield f"{found.total - len(found.rows):,} more without --limit"
+            if not calls:
+                yield from _of_its_night(warehouse, named)
             yield from training_sentences(warehouse, chosen)
             yield from _preempted(warehouse, found.rows)
             yield from _large_values(warehouse, chosen)
@@ -181,6 +184,16 @@ def _details(warehouse: "Warehouse", runs: Sequence[str]) -> Reply[RunResults]:
         table=lambda: PeopleTable(found.columns, rows),
         blocks=lambda: ((("field", "value"), facts) for facts in known),
     )
+
+
+def _of_its_night(warehouse: "Warehouse", runs: Sequence[str]) -> Iterator[str]:
+    """Say that a night has more runs than the one that a name means: its other shards, or a rerun."""
+    query = "SELECT DISTINCT other_run_id FROM related_runs WHERE same_round AND list_contains(?::VARCHAR[], run_id) ORDER BY ALL"
+    others = [other for (other,) in warehouse.rows(query, [[*runs]]) if other not in runs]
+    if others:
+        words = ["bench", "show", *(run[:13] for run in [*runs, *others])]
+        cure = shlex.join(words) if len(words) <= MOST_NAMED else "bench list runs"
+        yield f"{counted(len(others), 'more run')} of its night: {cure}{store_words(warehouse.store)}"
 
 
 def _preempted(warehouse: "Warehouse", rows: Sequence[Row]) -> Iterator[str]:

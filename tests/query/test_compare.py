@@ -90,8 +90,21 @@ def test_runs_that_repeat_each_other_are_compared_alone() -> None:
 
     assert sides(warehouse, "latest~1", "latest", notify=said.append) == [("a2",), ("a3",)]
     assert said == [
-        "latest~1 and latest repeat each other (same config, same commit): only the runs named are compared"
+        "latest~1 and latest repeat each other (same config, same commit or night): only the runs named are compared"
     ]
+
+
+def test_the_shards_of_a_night_are_compared_together() -> None:
+    """A tool that writes a file for each shard: the newest file alone hid what was slower in the others."""
+    minute = 60_000_000
+    nights = [
+        (f"{shard}{day}", (day * 1440 + at) * minute) for day in (1, 2) for at, shard in enumerate(("one", "two"))
+    ]
+    warehouse = built(*(run(name, "a", started_at=at, source="hyperfine") for name, at in nights))
+    warehouse.add(*(run(f"own{at}", "b", started_at=at * minute, source="measure") for at in (1, 2)))
+
+    assert sides(warehouse, "a~2", "a") == [("two1", "one1"), ("two2", "one2")]
+    assert sides(warehouse, "a", "b") == [("two2", "one2"), ("own2",)]
 
 
 def test_names_joined_by_a_plus_are_pooled() -> None:

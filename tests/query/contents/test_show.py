@@ -45,6 +45,17 @@ def two_cases() -> Builder:
     )  # fmt: skip
 
 
+def test_other_files_of_the_night_are_said() -> None:
+    """A name means the newest of a night's shards; an id means that run alone."""
+    night = Builder().add(*(run(name, "c", "hyperfine", started_at=at) for at, name in enumerate(("one", "two"))))
+
+    def said(*runs: str) -> list[str]:
+        sentences = [*Show(runs).answer(night, Asker(print)).sentences()]
+        return [sentence for sentence in sentences if "night" in sentence]
+
+    assert said() == ["1 more run of its night: bench show two one --store 'the store'"] and said("two") == []
+
+
 def test_a_case_is_one_row_with_its_doubt() -> None:
     """Latency stands for it; what failed has a row without a number."""
     fast, slow = results(two_cases(), ["run"]).rows
