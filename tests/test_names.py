@@ -77,6 +77,13 @@ def test_singular_and_plural_of_an_option_are_one(store: Store, words: tuple[str
     assert found.exit_code == 0 and "main" in found.output
 
 
+def test_a_number_of_samples_is_no_frequency(store: Store) -> None:
+    """`--sample` of a measurement is how often memory is read a second."""
+    found = run("measure", "function", "json:loads", "--samples", "20", "--store", str(store.root))
+
+    assert found.exit_code == 2 and "No such option '--samples'" in found.output
+
+
 def test_dir_lists_what_a_notebook_completes() -> None:
     """The public names, though they are imported on first use."""
     assert {"run", "open", "benchmark", "compare"} <= set(dir(bench))

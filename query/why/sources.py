@@ -29,6 +29,7 @@ ALIKE = (
     " both sides again, in turns"
 )
 ONE_SIDED = ("ADDED", "REMOVED", "BROKEN", "FIXED")  # verdicts of cases without a ratio
+LEAST_SIZE_CHANGE = 0.02  # of the tokens of steps in a bin, that is said
 _PARTS = "FROM time_part_sides(?, ?) WHERE case_id = ?"
 _HOW = {
     "line": "lines: shares of a profile taken in processes of their own, × the time measured without it",
@@ -262,6 +263,7 @@ def by_bin(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | No
     error = math.sqrt(math.fsum((part.high - part.difference) ** 2 for part in parts if part.high is not None))
     notes = [
         "cost: steps of the bin take longer or shorter; mix: there are more or fewer of them (Kitagawa 1955)",
+        *_sizes_note(base, candidate),
         _means_note([mean / 1e6 for mean in means], "over runs and stretches of them"),
     ]
     return decomposed(row["unit"], whole_of(row), parts, error=error, notes=notes)
@@ -288,6 +290,20 @@ def _kitagawa(base: Bins, candidate: Bins, centre: float, scheduling: Sequence[B
         error = abs(height) * _root(*(side["share_error"] for side in (one, other) if side))
         moved = (shares[1] - shares[0]) * height
         yield DifferencePart(f"mix: {_steps_of(either)}", None, None, moved, *ends(moved, error))
+
+
+def _sizes_note(base: Bins, candidate: Bins) -> Iterator[str]:
+    """A sentence on the bins whose steps have more or fewer tokens, where time in proportion to these is beyond noise."""
+    found = {}
+    for least in sorted((base.keys() & candidate.keys()) - {0}):
+        one, other = base[least], candidate[least]
+        change = math.log(other["mean_tokens"] / one["mean_tokens"])
+        noise = _root(one["mean_error"], other["mean_error"]) / ((one["mean"] + other["mean"]) / 2 or 1.0)
+        if abs(change) > max(noise, LEAST_SIZE_CHANGE):
+            found[one["tokens"]] = f"{math.exp(change):.3g}"
+    if found:
+        bins, ratios = " and ".join(found), " and ".join(found.values())
+        yield f"steps of {bins} tokens have {ratios} times the tokens, which their cost counts: see bench cost-model"
 
 
 def _steps_of(one: Row) -> str:

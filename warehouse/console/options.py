@@ -276,7 +276,8 @@ def as_known(args: Sequence[str], known: Collection[str]) -> list[str]:
 def _in_number(arg: str, known: Collection[str]) -> str:
     name, equals, value = arg.partition("=")
     other = name.removesuffix("s") if name.endswith("s") else f"{name}s"
-    return f"{other}{equals}{value}" if name.startswith("--") and name not in known and other in known else arg
+    is_known = other in known and name not in known and other != "--sample"  # times a second: --samples is a count
+    return f"{other}{equals}{value}" if name.startswith("--") and is_known else arg
 
 
 def _repeat_names(args: Sequence[str], names: set[str]) -> list[str]:

@@ -12,6 +12,7 @@
 -- tokens       VARCHAR  Bin, such as 512–1023.
 -- least        BIGINT   Fewest tokens of the bin.
 -- steps        BIGINT   Steps in it.
+-- mean_tokens  DOUBLE   Mean tokens of a step.
 -- share        DOUBLE   Steps in it / all steps, 0 to 1.
 -- share_error  DOUBLE   Standard error of the share.
 -- mean         DOUBLE   Mean time of a step, in ns.
@@ -38,7 +39,7 @@ steps AS (
 cells AS (
     SELECT
         time.metric AS metric, time_span, file, stretch, _token_bin(tokens) AS least,
-        count(*)::DOUBLE AS n, sum(_fixed_point(time.ms, 1e6))::DOUBLE AS total, sum(pow(time.ms * 1e6, 2)) AS squares
+        count(*)::DOUBLE AS n, sum(tokens)::DOUBLE AS all_tokens, sum(_fixed_point(time.ms, 1e6))::DOUBLE AS total, sum(pow(time.ms * 1e6, 2)) AS squares
     FROM steps
     WHERE time.ms IS NOT NULL AND tokens >= 0 AND tokens < 2 ** 53
     GROUP BY ALL
@@ -46,7 +47,7 @@ cells AS (
 stretches AS (SELECT metric, time_span, file, stretch, sum(n) AS all_n FROM cells GROUP BY ALL),
 bins AS (
     SELECT
-        metric, time_span, least, sum(n) AS bin_n, sum(total) / sum(n) AS mean, count(*) AS own_pieces,
+        metric, time_span, least, sum(n) AS bin_n, sum(all_tokens) / sum(n) AS mean_tokens, sum(total) / sum(n) AS mean, count(*) AS own_pieces,
         greatest(sum(squares) - sum(total) * sum(total) / sum(n), 0) AS deviations
     FROM cells
     GROUP BY metric, time_span, least
@@ -61,7 +62,7 @@ spreads AS (
 totals AS (SELECT metric, time_span, sum(all_n) AS every_n, count(*) AS pieces FROM stretches GROUP BY ALL),
 residuals AS (  -- every bin in every stretch, for it may have no steps there
     SELECT
-        bins.metric, bins.time_span, bins.least, bin_n, mean, own_pieces, every_n, pieces,
+        bins.metric, bins.time_span, bins.least, bin_n, mean_tokens, mean, own_pieces, every_n, pieces,
         coalesce(total, 0) - mean * coalesce(n, 0) AS of_time, coalesce(n, 0) - bin_n / every_n * all_n AS of_count
     FROM bins
     JOIN totals ON bins.metric = totals.metric AND bins.time_span IS NOT DISTINCT FROM totals.time_span
@@ -72,7 +73,7 @@ residuals AS (  -- every bin in every stretch, for it may have no steps there
 
 SELECT
     residuals.metric, residuals.time_span, _token_bin_name(least) AS tokens, least,
-    bin_n::BIGINT AS steps, bin_n / every_n AS share,
+    bin_n::BIGINT AS steps, mean_tokens, bin_n / every_n AS share,
     sqrt(pieces / nullif(pieces - 1, 0) * sum(of_count * of_count)) / every_n AS share_error,
     mean,
     _finite(CASE
@@ -86,4 +87,4 @@ SELECT
     END) AS mean_error
 FROM residuals
 JOIN spreads ON residuals.metric = spreads.metric AND residuals.time_span IS NOT DISTINCT FROM spreads.time_span
-GROUP BY residuals.metric, residuals.time_span, least, bin_n, mean, own_pieces, every_n, pieces, spread
+GROUP BY residuals.metric, residuals.time_span, least, bin_n, mean_tokens, mean, own_pieces, every_n, pieces, spread

@@ -555,6 +555,19 @@ def test_a_longer_step_is_cost_and_more_of_them_is_mix() -> None:
     assert {part.name.partition(":")[0] for part in found.parts if part.difference > 1} == {"mix"}
 
 
+def test_more_tokens_within_a_bin_are_said_beside_its_cost() -> None:
+    """At 20 µs a token 1.5 times the tokens take 1.5 times as long; other steps of the same sizes are slower alone."""
+    sizes = [600, 640, 4, 4] * 32
+    base = [chunk(line, [n], "base", model_run_ms=0.02 * n) for line, n in enumerate(sizes, 1)]
+    more = [chunk(line, [n * 3 // 2], "more", model_run_ms=0.03 * n) for line, n in enumerate(sizes, 1)]
+    slow = [chunk(line, [n], "slow", model_run_ms=0.03 * n) for line, n in enumerate(sizes, 1)]
+    warehouse = Builder().add(run("base"), run("more"), run("slow"), *base, *more, *slow)
+    one, other = (" ".join(why(warehouse, (SIDES[0], Side(to, (to,))), "step").notes) for to in ("more", "slow"))
+
+    assert "steps of 4–7 and 512–1023 tokens have 1.5 and 1.5 times the tokens" in one
+    assert "times the tokens" not in other
+
+
 @exhaustive
 def test_steps_whose_writer_says_what_their_times_span_have_parts() -> None:
     """They are cases of their own; steps of a negative number of tokens have no bin, as in the cases."""
