@@ -98,9 +98,14 @@ def command(
     with alone(lock):  # a job that this one waited for has taken its names by now
         names = _names(store, [f"{config}@{commit[:9]}" for commit in (base, head)])
         commits = {f"base {names[0]}": base, f"head {names[1]}": head}
-        with checked_out(commits, prepare, talk) as trees:
-            sides = [GateSide(title, name, trees[title]) for title, name in zip(commits, names, strict=True)]
-            found, done = _measured(turns, sides, looks, floor, store)
+        try:
+            with checked_out(commits, prepare, talk) as trees:
+                sides = [GateSide(title, name, trees[title]) for title, name in zip(commits, names, strict=True)]
+                found, done = _measured(turns, sides, looks, floor, store)
+        except BenchError as error:
+            if comment is not None:  # that of an earlier job would stay, and be published as this one's
+                _write_failure(names, error, comment)
+            raise
     return _judge(names, found, done, looks.fdr(done), floor, fail_on, comment, store)
 
 
@@ -255,6 +260,13 @@ def excludes_large(found: "Comparison") -> bool:
     times = [row for row in found.rows if is_time_or_rate(row["unit"]) and row["ratio"] is not None and row["better"]]
     known = [row for row in times if row["low"] is not None]
     return len(known) == len(times) > 0 and all(row["low"] >= 1 / (1 + NOISY_FLOORS * row["floor"]) for row in known)
+
+
+def _write_failure(sides: Sequence[str], error: BenchError, comment: Path) -> None:
+    from ...query.document import Document
+    from ...warehouse.console.tables import write_text
+
+    write_text(Document(title=" → ".join(sides), verdict=f"not judged: {error}", good=False).markdown(), comment)
 
 
 def _judge(

@@ -91,10 +91,9 @@ class Turns:
         try:
             written = self.results.written()
         except NoResult as error:
-            raise BenchError(
-                f"{side.title}: the command {error}: {_last_line(text, code)}. "
-                "Say with --results which files it writes, from the folder that bench is called in."
-            ) from None
+            ended = f"ended with {code} and " if code else ""
+            cure = "" if code else ". Say with --results which files it writes, from the folder that bench is called in"
+            raise BenchError(f"{side.title}: the command {ended}{error}: {_last_line(text, code)}{cure}") from None
         if code:
             self.notify(f"{side.title}: the command ended with {code}; what it wrote counts")
         self.results.load(written, side.config)

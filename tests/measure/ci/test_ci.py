@@ -199,11 +199,25 @@ def test_a_test_file_that_cannot_be_imported_is_an_error(repository: Path) -> No
 
 
 def test_a_command_that_writes_no_results_is_an_error(repository: Path) -> None:
-    """It names the side, the file and what the command said last."""
-    done = ran(repository, "--results", "none.json", command=[sys.executable, "-c", "print('so it is')"])
+    """It names the side, the file and what the command said last; of one that failed that it did, and no other cure."""
+    for code in (0, 7):
+        tool = [sys.executable, "-c", f"print('so it is'); raise SystemExit({code})"]
+        said = str(ran(repository, "--results", "none.json", command=tool).exception)
 
-    assert isinstance(done.exception, BenchError)
-    assert "wrote no none.json: so it is" in str(done.exception)
+        assert ("wrote no none.json: so it is" in said) and ("ended with 7" in said) == (
+            "--results" not in said
+        ) == bool(code)
+
+
+def test_the_comment_of_a_job_that_judged_nothing_says_so(repository: Path) -> None:
+    """That of an earlier job is no verdict on this one."""
+    comment = repository / "v.md"
+    comment.write_text("✅ no change found", "utf-8")
+    tool = [sys.executable, "-c", "raise SystemExit('a <b> of it')"]
+    ran(repository, "--results", "none.json", "--comment", str(comment), command=tool)
+    written = comment.read_text("utf-8")
+
+    assert "✅" not in written and "not judged: base" in written and "a &lt;b&gt; of it" in written
 
 
 @pytest.mark.exhaustive
