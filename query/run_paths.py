@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..warehouse.console.options import store_words
 from ..warehouse.errors import BenchError
 from ..warehouse.store import Store
 
@@ -42,6 +43,11 @@ class GatheredStore(Store):
 def place_of(warehouse: "Warehouse", text: str) -> ReadInPlace | None:
     """The path that a part of a side was read from, if it was read in place."""
     return warehouse.store.places.get(text) if isinstance(warehouse.store, GatheredStore) else None
+
+
+def store_to_ask(warehouse: "Warehouse") -> str:
+    """The option that a command which asks this store again needs, after a space; none for paths that were read in place."""
+    return "" if isinstance(warehouse.store, GatheredStore) else store_words(warehouse.store)
 
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9]+://\S+")

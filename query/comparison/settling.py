@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...warehouse.console.numbers import counted
 from ..regression.remeasure import command_for
-from ..run_paths import GatheredStore
+from ..run_paths import GatheredStore, store_to_ask
 from .compare import Comparison
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def find_settling(warehouse: "Warehouse", found: Comparison) -> tuple[str, Seque
     if base is None or candidate is None or base == candidate:
         told = "to settle it, record more runs of each side and join their ids: bench compare BASE+ID CANDIDATE+ID"
         return told, doubtful
-    judged = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)} --all-runs"
+    judged = f"bench compare {shlex.quote(base)} {shlex.quote(candidate)} --all-runs{store_to_ask(warehouse)}"
     if others:
         return f"to settle it, judge all {runs} of both sides: {judged}", doubtful
     commands: list[list[str]] = []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...warehouse.errors import BenchError
 from ..comparison.compare import CHANGES, Comparison
 from ..comparison.sides import Side, find_sides
+from ..run_paths import store_to_ask
 from .compiling import COMPILED
 from .memory import PEAK, is_peak
 from .serving import QUANTILE
@@ -55,7 +56,7 @@ def next_question(warehouse: "Warehouse", found: Comparison, *, all_runs: bool) 
         asked = next(_asked(warehouse, [found.base.runs, found.candidate.runs], changed), None)
     if asked is None:
         return []
-    return [_call((found.base, found.candidate), asked, all_runs=all_runs)]
+    return [_call(warehouse, (found.base, found.candidate), asked, all_runs=all_runs)]
 
 
 def next_question_of_served(
@@ -64,12 +65,12 @@ def next_question_of_served(
     """The command that takes the first changed quantile of the time of requests apart; none where there is none."""
     changed = [row for row in rows if row["verdict"] in CHANGES and row["metric"].startswith("e2e_p")]
     asked = next(_asked(warehouse, [side.runs for side in sides], changed), None)
-    return [] if asked is None else [_call(sides, asked, all_runs=all_runs)]
+    return [] if asked is None else [_call(warehouse, sides, asked, all_runs=all_runs)]
 
 
-def _call(sides: Sequence[Side], asked: "CaseQuestion", *, all_runs: bool) -> str:
+def _call(warehouse: "Warehouse", sides: Sequence[Side], asked: "CaseQuestion", *, all_runs: bool) -> str:
     words = ["bench", "why", *(side.word for side in sides), *asked.words, *(["--all-runs"] if all_runs else [])]
-    return f"why: {shlex.join(words)}"
+    return f"why: {shlex.join(words)}{store_to_ask(warehouse)}"
 
 
 def question_since(
@@ -88,7 +89,7 @@ def question_since(
         if answered:
             yield f"why is not recorded on both sides: {how_to_record(row)}"
         return
-    yield _call(sides, asked, all_runs=False)
+    yield _call(warehouse, sides, asked, all_runs=False)
     if answered:
         yield from first_rows(warehouse, sides, asked)
 

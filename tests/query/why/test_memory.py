@@ -90,8 +90,8 @@ def test_sides_of_several_runs_have_the_mean_of_each_line(warehouse: Builder) ->
 
 
 def test_a_comparison_prints_the_call(warehouse: Builder) -> None:
-    """A peak changed, and both sides recorded its lines."""
+    """A peak changed, and both sides recorded its lines; a store that would not be found without it is named."""
     warehouse.add(*BASE, *CANDIDATE)
-    found = compare(warehouse, *SIDES)
+    (asked,) = next_question(warehouse, compare(warehouse, *SIDES), all_runs=False)
 
-    assert next_question(warehouse, found, all_runs=False) == ["why: bench why base candidate job.py --metric rss_peak"]
+    assert asked == "why: bench why base candidate job.py --metric rss_peak --store 'the store'"

@@ -69,7 +69,7 @@ def test_a_comparison_of_recordings_ends_with_the_question_that_takes_them_apart
 
     assert [row["verdict"] for row in compared.rows] == ["ADDED", None, None, None]
     assert verdict(compare(warehouse, *SIDES)) == "nothing is judged"
-    assert next_question(warehouse, compared, all_runs=False) == ["why: bench why base candidate"]
+    assert next_question(warehouse, compared, all_runs=False) == ["why: bench why base candidate --store 'the store'"]
     candidate = {**BASE, "main (job.py:9);extra (job.py:8)": 400}
     warehouse = Builder().add(*recorded("base", BASE), *recorded("candidate", candidate))
     assert next(cells(why(warehouse, SIDES)))[:5] == ["extra", "0", "400", "+400", "+355 to +445"]

@@ -666,7 +666,7 @@ def test_a_comparison_asks_for_a_function_that_took_turns_by_its_own_name(wareho
             warehouse.add(metric(it, "line_time", 1.0, original_value=place))
 
     (asked,) = next_question(warehouse, compare(warehouse, *SIDES), all_runs=False)
-    assert asked == "why: bench why base candidate work:new"
+    assert asked == "why: bench why base candidate work:new --store 'the store'"
     assert why(warehouse, SIDES, "work:new").whole.name == "work:new"
 
 
