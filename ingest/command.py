@@ -146,6 +146,10 @@ def ingest_in_place(store: Store, paths: Sequence[str]) -> None:
     for config in dict.fromkeys(line.config for line in report.lines):
         lines = [line for line in report.lines if line.config == config]
         _refuse_rejected(store, lines, "See each with bench ingest FILE, then: bench list rejects")
+        if rejected := sum(line.rejected for line in lines):
+            of = f"{counted(sum(line.lines for line in lines), 'record')} of {config}"
+            told = f"{rejected:,} of {of} {'is' if rejected == 1 else 'are'} rejected, and left out"
+            _notify(f"note: {told}. See each with bench ingest FILE, then: bench list rejects")
 
 
 def ingest_result(

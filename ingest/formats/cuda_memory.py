@@ -21,6 +21,7 @@ from ..readers.results import Results
 
 MOST_BYTES = 1 << 30  # of a file: its values take some ten times that in memory
 LOOK = 1 << 16  # bytes in which the keys are looked for
+FIRST = 64  # in which the first key stands
 KEYS = (b"segments", b"device_traces")
 PLAIN = (  # instructions of a pickle
     pickle.PROTO, pickle.FRAME, pickle.STOP, pickle.MARK, pickle.POP, pickle.POP_MARK, pickle.NONE, pickle.NEWTRUE,
@@ -29,6 +30,7 @@ PLAIN = (  # instructions of a pickle
     pickle.SETITEMS, pickle.EMPTY_LIST, pickle.APPEND, pickle.APPENDS, pickle.EMPTY_TUPLE, pickle.TUPLE, pickle.TUPLE1,
     pickle.TUPLE2, pickle.TUPLE3, pickle.MEMOIZE, pickle.BINPUT, pickle.LONG_BINPUT, pickle.BINGET, pickle.LONG_BINGET,
 )  # fmt: skip
+CUT = "it is cut off, as where a program ended while it wrote: record and copy it again"
 
 
 class _PlainUnpickler(pickle._Unpickler):
@@ -77,11 +79,15 @@ class CudaMemory(Format):
 
 
 def _has_traces(head: Head) -> bool:
-    """True if its other key stands at the beginning, or somewhere in the file."""
+    """True if its other key stands at the beginning, or somewhere in the file; or if that is cut off behind the first key."""
     if KEYS[1] in head.data:
         return True
     with head.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return mapped.find(KEYS[1]) >= 0
+        return mapped.find(KEYS[1]) >= 0 or (KEYS[0] in head.data[:FIRST] and _is_cut(mapped))
+
+
+def _is_cut(data: mmap.mmap) -> bool:
+    return data[-1:] != pickle.STOP
 
 
 def _load(part: Part) -> Any:
@@ -103,10 +109,11 @@ def _load(part: Part) -> Any:
                 f"at byte {mapped.tell() - 1:,} it is more than plain values (instruction {error}): it may run code when it is"
                 " loaded, and is not read"
             ) from None
-        except (EOFError, pickle.UnpicklingError, struct.error) as error:
-            raise BadRecord(f"it is cut off or damaged: {error or 'its end is missing'}") from None
-        except (ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
-            raise BadRecord(f"it is damaged: {error}") from None
+        except (
+            EOFError, pickle.UnpicklingError, struct.error, ValueError, TypeError, IndexError, AttributeError, OverflowError,
+            MemoryError,
+        ) as error:  # fmt: skip
+            raise BadRecord(CUT if _is_cut(mapped) else f"it is damaged: {error}".removesuffix(": ")) from None
 
 
 def _add(results: Results, device: int, paths: "dict[CallPath, int]") -> None:

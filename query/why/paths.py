@@ -11,7 +11,7 @@ from ...warehouse.errors import NothingToShow
 from ..comparison.sides import Side
 from .allocations import CALLED_BY
 from .parts import DifferencePart, readable
-from .stacks import STACKS, are_folded
+from .stacks import STACKS, are_folded, unread
 from .traces import OWNERS, are_traces, doubts, traces_of
 from .why import why
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Sides = tuple[Side, Side]
 Values = tuple[float, float]  # of base and candidate
-_REJECTED = "SELECT count(*) FROM rejects WHERE list_contains(?::VARCHAR[], run_id)"
 _SPANS = """
     SELECT run_id, lane, device, name, start, start + ns
     FROM _trace_spans(?)
@@ -112,14 +111,7 @@ def _of_stacks(warehouse: "Warehouse", sides: Sides) -> CallPaths:
         for stack, samples, _ in warehouse.rows(STACKS, [list(side.runs)]):
             taken = samples / len(side.runs)
             root.add(stack.split(";"), *((taken, 0.0) if at == 0 else (0.0, taken)))
-    return CallPaths(root, "count", "samples", [*_unread(warehouse, sides)])
-
-
-def _unread(warehouse: "Warehouse", sides: Sides) -> Iterator[str]:
-    for side in sides:
-        ((count,),) = warehouse.rows(_REJECTED, [list(side.runs)])
-        if count:
-            yield f"{side.name}: {count:,} of its lines {'is' if count == 1 else 'are'} no stack with a count, and left out"
+    return CallPaths(root, "count", "samples", [*unread(warehouse, sides)])
 
 
 def _of_traces(warehouse: "Warehouse", sides: Sides) -> CallPaths:

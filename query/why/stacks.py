@@ -4,6 +4,7 @@ import math
 import re
 import statistics
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ Function = tuple[str, str]  # its name and file
 STACKS = "SELECT name, samples, run_id FROM _stacks(?) ORDER BY name, run_id"
 _FOLDED = "folded-stacks"
 _SOURCES = "SELECT DISTINCT source FROM runs WHERE list_contains(?::VARCHAR[], run_id)"
+_REJECTED = "SELECT count(*) FROM rejects WHERE list_contains(?::VARCHAR[], run_id)"
 _ASSUMED = "SELECT _assumed_reach('latency', NULL, 'ns', NULL)"  # half of a 95 % interval of ln(ratio) of two sessions
 _OF_T = "SELECT _t975(?)"
 SHIFTED = (
@@ -70,11 +72,19 @@ def why_stacks(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Decompositio
     )
     split = decomposed(
         "count", DifferencePart("samples", whole[0][0], whole[1][0], difference, *bounds), parts, error=0.0,
-        notes=[how, f"intervals assume that samples are independent{one}"],
+        notes=[how, f"intervals assume that samples are independent{one}", *unread(warehouse, sides)],
     )  # fmt: skip
     if split.whole.is_beyond_noise or NOTHING_DIFFERS in split.notes:
         return split
     return replace(split, notes=[*split.notes, SHIFTED])
+
+
+def unread(warehouse: "Warehouse", sides: tuple[Side, Side]) -> Iterator[str]:
+    """A sentence on each side with lines that could not be read."""
+    for side in sides:
+        ((count,),) = warehouse.rows(_REJECTED, [list(side.runs)])
+        if count:
+            yield f"{side.name}: {count:,} of its lines {'is' if count == 1 else 'are'} no stack with a count, and left out"
 
 
 def _samples(warehouse: "Warehouse", side: Side) -> _SideSamples:

@@ -98,10 +98,10 @@ def test_a_pickle_with_a_call_is_refused(protocol: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (dumped(snapshot([block(0, 1, line=5)], []))[:-40], "cut off or damaged"),
-        (b"\x80\x04h\x07.segments device_traces", "cut off or damaged"),
+        (dumped(snapshot([block(0, 1, line=5)], []))[:-40], "cut off,"),
+        (b"\x80\x04h\x07.segments device_traces", "cut off,"),
         (b"\x80\x04]\x94.", "no snapshot of torch's allocator"),
-        (b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7fsegments", "damaged"),  # a text of 8 EiB
+        (b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7fsegments", "cut off"),  # a text of 8 EiB
         (b"\x80\x02}r\xff\xff\xff\x7f.", "it has no list of segments"),  # a value of a number for which C takes 16 GiB
         (b"\x80\x04K\x01a.", "damaged"),
     ],
@@ -137,8 +137,10 @@ def test_values_of_other_types_do_not_matter(broken: dict[str, Any]) -> None:
 
 
 def test_it_is_recognised_by_its_keys_alone(tmp_path: Path) -> None:
-    """Any other pickle is none."""
-    files = {"a.pickle": dumped(snapshot([], [])), "b.pickle": dumped({"segments": []}), "c.pickle": dumped([1])}
+    """Any other pickle is none, but one that is cut off before the second of them."""
+    whole = {"a.pickle": dumped(snapshot([], [])), "b.pickle": dumped({"segments": []}), "c.pickle": dumped([1])}
+    files = {**whole, "d.pickle": dumped(snapshot([block(0, 1, line=5)], []))[:60], "e.pickle": whole["c.pickle"][:-1]}
     lay(tmp_path, files)
 
-    assert {name: recognised(tmp_path / name) for name in files} == {"a.pickle": [KIND], "b.pickle": [], "c.pickle": []}
+    assert [name for name in files if recognised(tmp_path / name) == [KIND]] == ["a.pickle", "d.pickle"]
+    assert [name for name in files if not recognised(tmp_path / name)] == ["b.pickle", "c.pickle", "e.pickle"]

@@ -134,7 +134,7 @@ def test_a_thread_adds_up_to_the_time_of_its_outermost_spans(spans: list[tuple[i
 
 
 def test_files_of_stacks_are_drawn_and_bad_lines_counted(bench: Callable[..., Any], tmp_path: Path) -> None:
-    """py-spy's frames have blanks and colons; one frame is a stack, too."""
+    """py-spy's frames have blanks and colons; one frame is a stack, too. Whatever question read the file counts its rejects."""
     stacks = [(["main (a.py:3)", "load (a.py:9)"], 40), (["main (a.py:3)"], 2)]
     base = folded(tmp_path / "a.folded", stacks)
     candidate = folded(tmp_path / "b.folded", [*stacks, (["main (a.py:3)", "<b>&new"], 8)], also="no count\n;;; 3\n")
@@ -144,6 +144,8 @@ def test_files_of_stacks_are_drawn_and_bad_lines_counted(bench: Callable[..., An
     assert "b.folded: 8 more samples than a.folded" in done.stdout
     assert "42 to 50 samples" in done.stdout and "<b>&new +8" in done.stdout
     assert "b.folded: 2 of its lines are no stack with a count" in done.stderr
+    for question in ("compare", "why"):
+        assert "note: 2 of 5 records of b.folded are rejected, and left out" in bench(question, base, candidate).stderr
 
 
 @exhaustive
