@@ -26,7 +26,7 @@ from .readers.document import instant
 from .readers.files import NO_PIPE, FileLocation, NoFilesError, find_files, is_circle, left_below, read_head
 from .readers.folders import folder_config, folders_in
 from .readers.leading_text import unlogged
-from .readers.unrecognised import describe, is_begun_json, read_unpacked
+from .readers.unrecognised import PROFILE, describe, is_begun_json, read_unpacked
 from .registry import find_format, formats
 from .source_index import NOT_SAID, Fingerprint, IndexedSource, KnownSources, Measured, content_uuid, fingerprint
 
@@ -322,11 +322,11 @@ def _left_out(want: RequestedPath, unknown: Mapping[str, str], options: SourceOp
         yield f"{Path(want.path.name, name)} {look}; left out{how}"
 
 
-def _proposal(want: RequestedPath, unknown: Iterable[str], *, is_of_all: bool) -> str | None:
+def _proposal(want: RequestedPath, unknown: Mapping[str, str], *, is_of_all: bool) -> str | None:
     """A command that reads the first table among some files, or all if they look the same: to paste, or to correct."""
     from .user_formats.proposal import propose
 
-    for name in itertools.islice(unknown, SHOWN):
+    for name in itertools.islice((name for name, look in unknown.items() if not look.startswith(PROFILE)), SHOWN):
         path = want.path / name if want.path.is_dir() else want.path
         if (words := propose(path)) is not None:
             asked = want.above or (want.path if is_of_all else path)

@@ -10,10 +10,15 @@ from ..readers.document import BadRecord, lines_of
 from ..readers.json_format import reject_file
 from ..readers.results import Results
 from ..readers.text_pieces import line_blocks
+from ..readers.unrecognised import PROFILE
 
 METRIC = "samples"
 SEPARATOR = ";"
 STACK = re.compile(r"(?P<stack>\S.*) (?P<count>\d{1,15})")
+SPEEDSCOPE = "speedscope.app/file-format-schema"
+OF_PERF = re.compile(
+    r"^\S.* \d+\.\d+: .*\n[ \t]+[0-9a-f]+ \S", re.MULTILINE
+)  # an event, and the innermost frame of its stack
 ENDINGS = (".folded", ".collapsed")  # names of files in which a stack may be of one frame
 
 
@@ -34,6 +39,14 @@ class FoldedStacks(Format):
             return False
         deep = any(_frames(stack["stack"])[1:] for stack in found)
         return deep or any(ending in PurePath(head.path).suffixes for ending in ENDINGS)
+
+    def near_miss(self, head: Head) -> str | None:
+        """The way to have the stacks of a profile folded."""
+        if SPEEDSCOPE in head.text:
+            return f"{PROFILE} for speedscope: record folded stacks instead, as py-spy does with --format raw"
+        if OF_PERF.search(head.text):
+            return f"{PROFILE} of perf script: fold its stacks first, with stackcollapse-perf.pl > a.folded"
+        return None
 
     def read(self, part: Part, batch: Batch) -> Tally:
         """One record a line, a block of lines at a time."""

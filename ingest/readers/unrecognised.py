@@ -25,6 +25,7 @@ TO_JSON = (
     "{'number_per_run': m.number_per_run, 'raw_times': m.raw_times} for m in %s]))"
 )
 JSON = "is JSON"
+PROFILE = "is a profile"  # how the description of one begins that a profiler writes otherwise, too
 
 
 def describe(head: Head, kinds: Iterable[Format]) -> str:
@@ -47,6 +48,9 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
     if b"\0" in head.data[:4096] and encoding(head.data) != "utf-16":
         return "is binary"
     line = next((line.strip() for line in head.lines() if line.strip()), "")
+    near = next(filter(None, (kind.near_miss(head) for kind in kinds)), None)
+    if near and near.startswith(PROFILE):
+        return near
     if line.startswith(("{", "[")) and head.key_paths:
         return f"{JSON} with the keys {_top_keys(head)}{_nearest(head, kinds)}"
     if "\r" in line and b"\n" not in head.data:
@@ -55,11 +59,13 @@ def describe(head: Head, kinds: Iterable[Format]) -> str:
     shown = line if len(line) <= 80 else f"{line[:80]}…"
     if line.startswith(("{", "[")):
         return f"looks like JSON: {shown}"
-    if why := next(filter(None, (kind.near_miss(head) for kind in kinds)), None):
-        return why
+    return near or _describe_text(shown, head)
+
+
+def _describe_text(line: str, head: Head) -> str:
     if "," in line:
-        return _table_fault(head) or f"looks like CSV: {shown}"
-    return f"begins with: {shown!r}" if line else "holds only blank lines"
+        return _table_fault(head) or f"looks like CSV: {line}"
+    return f"begins with: {line!r}" if line else "holds only blank lines"
 
 
 def _table_fault(head: Head) -> str | None:

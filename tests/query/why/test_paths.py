@@ -206,3 +206,18 @@ def test_lines_of_a_function_lie_below_it() -> None:
     lines: dict[str, Any] = {"a = 1 (work.py:8)": (1_500_000, {}), "b = 2 (work.py:8)": (500_000, {})}
 
     assert tree(paths_of(warehouse).root) == {"work:score": (2_000_000, {"score": (2_000_000, lines)})}
+
+
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ('{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": [{"line": 1}]}', "raw"),
+        ("python 12 100.1: 250000 cycles:\n\t7f00 sorted+0x10 (/usr/bin/python)\n\n", "stackcollapse-perf.pl"),
+    ],
+)
+def test_profiles_that_are_not_folded_have_a_cure(text: str, cure: str, bench: Callable[..., Any]) -> None:
+    """No mapping of the lines of frames to values is proposed."""
+    Path("a.json").write_text(text)
+    said = str(bench("why", "a.json", "a.json").exception)
+
+    assert "is a profile" in said and cure in said and "--map records" not in said
