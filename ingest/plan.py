@@ -532,6 +532,13 @@ def _takes(kind: Format, head: Head, notes: list[str]) -> bool:
 def _plan_run(files: list[_File], label: str | None, default: str, known: KnownSources, plan: IngestPlan) -> None:
     """Plan the files of one format: where one of them is known, the others join its run."""
     if all(file.is_unchanged() for file in files):
+        there = {file.match.config for file in files if file.match and (file.match.source_id, 0) in known.planned}
+        if label is None and there and default not in there:
+            folder = shlex.quote(f"{default}:{files[0].path.parent}")
+            plan.notes.append(
+                f"{files[0].path} is byte for byte a file of {', '.join(sorted(there))}, and of that config alone. "
+                f"To make it one of {default!r}, too: bench ingest {folder}"
+            )
         plan.items += [_grown(file, file.match, known, plan) for file in files if file.match is not None]
         return
     kind = files[0].format

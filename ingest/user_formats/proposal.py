@@ -14,6 +14,7 @@ from .columns import CLOCK, COUNTER, DATE, NO_VALUE, NUMBER_TEXT, WORD, OtherCol
 from .mapped import STATUS_WORDS
 from .mapping import Term, measured_value
 
+DIGITS_OF_COMMIT = re.compile(r"[\de]{7,40}")  # of a checksum whose letters happen to be none, or an exponent's
 SEPARATED = re.compile(r"[+-]?\d+([.,' ]\d{3})*[.,]\d+")  # a number with a decimal comma, or with thousands kept apart
 LOOKED_AT = 1000  # rows that tell what a column holds
 MOST_COLUMNS = 60  # of a table that a line of words can describe
@@ -179,7 +180,7 @@ def _holds(field: str, texts: list[str], is_number: bool) -> bool:
         return _is_whole(texts)
     if field == "status":
         return all(text.lower() in STATUS_WORDS for text in texts)
-    return not is_number
+    return not is_number or (field == "commit" and all(map(DIGITS_OF_COMMIT.fullmatch, texts)))
 
 
 def _is_whole(texts: list[str]) -> bool:

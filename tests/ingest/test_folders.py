@@ -265,6 +265,16 @@ def test_folders_that_vanish_under_the_look_are_looked_at_again(
     assert [line.loaded for line in load(tmp_path / "in").lines] == [1]
 
 
+def test_a_folder_of_the_same_bytes_as_another_says_how_to_load_it(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Equal counts of two configs: the second was missing without a word."""
+    lay(tmp_path / "in", {f"{config}/sizes.json": {"a": {"file-size": {"value": 7}}} for config in "AB"})
+    (said,) = (note for note in load(tmp_path / "in").notes if "byte for byte" in note)
+    load(shlex.split(said.rpartition("bench ingest ")[2])[0])
+
+    assert rows("SELECT config FROM runs ORDER BY 1") == [("A",), ("B",)]
+    assert not any("byte for byte" in note for note in load(tmp_path / "in").notes)
+
+
 @exhaustive
 def test_a_folder_keeps_its_name_though_another_shares_a_file(load: Load, rows: Rows, tmp_path: Path) -> None:
     """The accuracy of both is byte for byte the same: it belongs to both, and the times are not those of the other config."""

@@ -36,6 +36,7 @@ TABLES = {
     "x,y\n1,2\n3,4\n": "name:=t,parameters=x,value=y",
     "size,gflops\n64,1.5\n128,2.5\n": "name:=t,parameters=size,value=gflops,unit:=GFLOPS",
     "name,time (ms),GIT_COMMIT\na,1,abc1234\n": "name=name,commit=GIT_COMMIT,value=time (ms),unit:=ms",
+    "name,ms,commit\na,1,1234567\n": "name=name,commit=commit,value=ms,unit:=ms",  # a checksum without a letter is no number
     '[{"kernel": "a", "time_us": 3.5, "size": 4}]': "name=kernel,parameters=size,value=time_us,unit:=us",
     "op,ts,ms\na,1764500000.25,1\nb,1764500001.5,2\n": "name=op,time=ts,value=ms,unit:=ms",
     "op,wall_time_ms,ms\na,5,1\nb,9,2\n": "name=op,ignore=wall_time_ms,value=ms,unit:=ms",  # of an unknown origin
