@@ -29,6 +29,7 @@ ALIKE = (
     " both sides again, in turns"
 )
 ONE_SIDED = ("ADDED", "REMOVED", "BROKEN", "FIXED")  # verdicts of cases without a ratio
+UNEVEN = 2.0  # times as much as on the other side that a profiler slows one, which is said
 LEAST_SIZE_CHANGE = 0.02  # of the tokens of steps in a bin, that is said
 _PARTS = "FROM time_part_sides(?, ?) WHERE case_id = ?"
 _HOW = {
@@ -97,6 +98,7 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
     elif base.slowdown and candidate.slowdown:
         scales = 1 / base.slowdown, 1 / candidate.slowdown
         note += f", here × {scales[0]:.2f} and × {scales[1]:.2f}; what the profiler adds to a call is in the intervals"
+    uneven = _uneven_note(base, candidate) if kind == "operator" else []
     edited = [EDITED] if any(part.changed for part in parts) else []
     return decomposed(
         row["unit"],
@@ -104,9 +106,20 @@ def by_time(warehouse: "Warehouse", sides: Sides, row: Row) -> Decomposition | N
         parts,
         error=max(left.down, left.up),
         degrees=left.degrees,
-        notes=[*alike, note, *edited, *hidden_kernels(parts)],
+        notes=[*alike, note, *uneven, *edited, *hidden_kernels(parts)],
         of_profile=True,
     )
+
+
+def _uneven_note(base: "_SideProfile", candidate: "_SideProfile") -> list[str]:
+    """A sentence where the profiler slowed one side far more than the other: intervals do not tell what stretched it."""
+    slow = base.slowdown or 1.0, candidate.slowdown or 1.0
+    if max(slow) <= UNEVEN * min(slow):
+        return []
+    return [
+        f"passes with the profiler took {slow[0]:.3g} times as long as without it on the base, and {slow[1]:.3g} times on the"
+        " candidate: if a busy machine stretched them, shares are off; profile both sides again"
+    ]
 
 
 def _with_interval(part: DifferencePart, error: "_PartError", *, exclusive: bool) -> DifferencePart:

@@ -340,6 +340,17 @@ def test_an_operators_interval_has_what_the_profiler_may_add_to_each_call() -> N
     )
 
 
+@pytest.mark.parametrize(("slowdown", "is_said"), [(1.9, False), (9.0, True)])
+def test_passes_that_one_side_alone_had_stretched_are_said(warehouse: Builder, slowdown: float, is_said: bool) -> None:
+    """A busy machine stretches all of them alike, so that no interval shows how far shares are off."""
+    shares = {("gelu", 1.0): [0.5, 0.5], ("", 0.0): [0.5, 0.5]}
+    warehouse.add(*stepped("base", 100_000, "operator", shares, 1.0))
+    warehouse.add(*stepped("candidate", 100_000, "operator", shares, slowdown))
+    notes = " ".join(why(warehouse, SIDES, "net").notes)
+
+    assert ("took 1 times as long as without it on the base, and 9 times on the candidate" in notes) == is_said
+
+
 def test_kernels_keep_their_times_and_idle_is_the_rest(warehouse: Builder) -> None:
     """However much the profiler slows the host that launches them."""
     base = {("gemm", 1.0): [0.4, 0.4], ("", 0.0): [0.6, 0.6]}
