@@ -35,7 +35,7 @@ def _fields() -> str:
 
 FIELDS = _fields()
 FIELDS_IN_PLACE = f"CASE WHEN kind = 'bad' THEN {FIELDS} END"
-ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")  # what is time of a GPU, in `_trace_spans`
+ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset", "graph_trace")  # what is time of a GPU, in `_trace_spans`
 _PATHS = ", ".join(literal(f'$."{key}"') for key in COMPUTED_AXES)
 READ_AXES = (
     f"CASE WHEN ph IN ('X', 'B') THEN coalesce(to_json(json_extract(args, [{_PATHS}]))::VARCHAR, '') ELSE '' END"

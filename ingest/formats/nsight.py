@@ -16,6 +16,7 @@ from ...warehouse.schema import quote
 from ..format import FILE, MAX_TEXT, Format, Head, Part, Tally
 from ..readers.document import LAST, labels
 from ..readers.sqlite_file import ROW_BYTES, SQLITE, as_plain, column_list, open_sqlite, plain_tables, sqlite_errors
+from ._trace_rows import ON_GPU
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,7 +28,7 @@ SUITES = {  # as torch.profiler calls them, so that the same kernel from both ha
     "CUPTI_ACTIVITY_KIND_DRIVER": "cuda_driver",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "cuda_sync", "NVTX_EVENTS": "nvtx", "OSRT_API": "osrt",
 }  # fmt: skip
-ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")  # cases of that device; a graph is one without
 # columns a span is named by, the first that says something
 NAMES = ("demangledName", "nameId", "textId", "text", "name")
 AXES = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "bytes", "copyKind", "memKind", "syncType")
@@ -182,7 +183,7 @@ class _Reader:
             "line": self._tally.lines, "recorded_at": moment,
         }  # fmt: skip
         if end is not None:
-            on = row.get("deviceId" if suite in ON_DEVICE else "globalTid")
+            on = row.get("deviceId" if suite in ON_GPU else "globalTid")
             lane = "" if on is None else str(on)[:MAX_TEXT]
             self._batch.add(Timing(duration_ns=end - start, began_ns=start, lane=lane, **place))
         left = {key: value for key, value in row.items() if value is not None and key != "end"}

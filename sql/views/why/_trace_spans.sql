@@ -15,7 +15,7 @@ WITH
 named AS (
     SELECT
         run_id, case_id, coalesce(suite, 'span') AS kind, _part_name(name) AS name,
-        coalesce(suite IN ('kernel', 'gpu_memcpy', 'gpu_memset'), false) AS device
+        coalesce(suite IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'graph_trace'), false) AS device
     FROM cases
 ),
 timed AS (

@@ -6,7 +6,7 @@
 -- arguments: runs
 --
 -- run_id    VARCHAR  Run of the trace.
--- kind      VARCHAR  kernel, gpu_memcpy, gpu_memset, idle of a GPU; else the category of a span on the host: cpu_op, cuda_runtime.
+-- kind      VARCHAR  kernel, gpu_memcpy, gpu_memset, graph_trace, idle of a GPU; else the category of a host's span: cpu_op, cuda_runtime.
 -- name      VARCHAR  Operator, kernel or call.
 -- device    BOOLEAN  Whether it is time of a GPU.
 -- calls     BIGINT   How many there are; of idle the gaps.

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ...builders import Builder, Tables, case, run, timing
 from ...exhaustive import exhaustive
+from ...ingest.formats.samples import NSYS, database
 
 Span = tuple[str, str, float, float]  # category, name, start and duration in µs
 STEP: list[Span] = [
@@ -67,6 +68,17 @@ def test_generated_kernels_are_matched_by_what_they_do(bench: Callable[..., Any]
 
     parts = [(part["name"], part["base"], part["candidate"]) for part in found["parts"]]
     assert parts == [("triton_fused_add_gelu", 20_000, 27_000)]
+
+
+def test_a_cuda_graph_that_is_recorded_as_a_whole_is_time_of_its_gpu(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """Nsight Systems records no kernels of it, unless it is asked to: such time was called idle."""
+    for name, end in (("a", 40), ("b", 70)):
+        table = "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER)"
+        script = f"{NSYS}; {table}; INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (5000, {5000 + end}, 0);"
+        (tmp_path / f"{name}.sqlite").write_bytes(database(script))
+    (found,) = json.loads(bench("why", "a.sqlite", "b.sqlite", "--format", "json").stdout)
+
+    assert (found["parts"][0]["name"], found["difference"]) == ("graph_trace: graph_trace", 30)
 
 
 @exhaustive
