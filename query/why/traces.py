@@ -208,6 +208,9 @@ def doubts(warehouse: "Warehouse", sides: tuple[Side, Side], rows: Sequence[Row]
     kernels = _with_kernels(rows)
     if any(kernels) and (without := _lacking(sides, kernels)):
         yield f"{without[0]} has no kernels of a GPU: what both sides have is compared on the host"
+    ran = _called(rows, lambda row: row["kind"] in ("kernel", "graph_trace"))
+    if all(kernels) and any(ran) and (without := _lacking(sides, ran)):
+        yield f"{without[0]} has copies of a GPU, and no kernel: if it was recorded without these, their time is idle there"
     operators = _called(rows, lambda row: row["kind"] == "cpu_op")
     if any(operators) and (without := _lacking(sides, operators)):
         yield f"{without[0]} has no operators of torch: its spans are of other kinds"

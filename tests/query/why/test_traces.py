@@ -81,6 +81,14 @@ def test_a_cuda_graph_that_is_recorded_as_a_whole_is_time_of_its_gpu(bench: Call
     assert (found["parts"][0]["name"], found["difference"]) == ("graph_trace: graph_trace", 30)
 
 
+def test_a_trace_of_copies_alone_is_said(bench: Callable[..., Any], tmp_path: Path) -> None:
+    """It has time of a GPU, in which what its kernels took is idle."""
+    copies: list[Span] = [("gpu_memcpy", "Memcpy HtoD", 20, 3), ("gpu_memcpy", "Memcpy HtoD", 90, 3)]
+    sides = trace(tmp_path / "a.json", STEP), trace(tmp_path / "b.json", [*STEP[:4], *copies])
+
+    assert "b.json has copies of a GPU, and no kernel" in bench("why", *sides).stderr
+
+
 @exhaustive
 def test_operators_have_the_time_that_is_their_own(bench: Callable[..., Any], tmp_path: Path) -> None:
     """Without that of what they call; traces without kernels are compared on the host, and this is said."""
