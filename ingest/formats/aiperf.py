@@ -60,8 +60,8 @@ class Aiperf(Format):
         return {"metadata.request_start_ns", "metadata.benchmark_phase", "metrics"} <= head.paths
 
     def result_set(self, name: str) -> str:
-        """The trial."""
-        return _trial(name)
+        """The day in the name, and the trial."""
+        return " ".join(filter(None, (super().result_set(name), _trial(name))))
 
     def whole(self, line: bytes) -> bool:
         """Return whether the last line ends as it began."""
@@ -86,6 +86,7 @@ class AiperfSummary(JsonFormat):
     doc = "AIPerf summary JSON (profile_export_aiperf.json), also of time slices"
     becomes = "trial → run; model → case; load and mean lengths asked for → axes; warmup_metrics → phase warmup; slices → samples"
     lost = "API keys, the server's metrics"
+    began = re.compile(r'"start_time": *"([^"]{8,40})"')
     places = tuple(
         f"{'*/' * deep}profile_export_aiperf{kind}.json" for deep in (1, 2, 3) for kind in ("", "_timeslices")
     )
@@ -95,8 +96,8 @@ class AiperfSummary(JsonFormat):
     )  # fmt: skip
 
     def result_set(self, name: str) -> str:
-        """The trial."""
-        return _trial(name)
+        """The day in the name, and the trial."""
+        return " ".join(filter(None, (super().result_set(name), _trial(name))))
 
     def document(self, part: Part, results: Results) -> Any:
         """The document without secrets."""

@@ -55,6 +55,18 @@ def test_a_request_is_samples_of_one_number(tmp_path: Path) -> None:
     assert [(m.original_value, m.sample) for m in got.of(Metric) if m.metric == "request_outcome"] == [("cancelled", 2)]
 
 
+def test_a_folder_of_nights_is_a_run_each(load: Load, rows: Rows, tmp_path: Path) -> None:
+    """Eight nights were one run of all their files: by day in the name, or as the summaries say."""
+    (summary,) = SAMPLES["aiperf-summary"].values()
+    nights = {day: json.dumps({**json.loads(summary), "start_time": f"2026-05-{day}T10:00:00"}) for day in ("01", "02")}
+    lay(tmp_path / "named", {f"2026-05-{day}/c8/profile_export.jsonl": REQUESTS + b" " * int(day) for day in nights})
+    lay(tmp_path / "said", {f"job{day}-c8/{SUMMARY_NAME}": text.encode() for day, text in nights.items()})
+    load(tmp_path / "named", tmp_path / "said")
+
+    began = "SELECT config, strftime(started_at, '%d') FROM runs ORDER BY 1, 2"
+    assert rows(began) == [("named", "01"), ("named", "02"), ("said", "01"), ("said", "02")]
+
+
 def test_the_summary_names_model_and_load(tmp_path: Path) -> None:
     """Without it the folder names what was asked. Keys of the server stay out."""
     got = read_file(
