@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..warehouse.events import RunRecord
 
 FOLDERS = 4  # above a file, of which those farther up must be named by nothing but the day
-DATED = re.compile(  # a day that is no part of a name, a day with its time, a time with its year, or seconds since 1970
+# A day that is no part of a name, a day with its time, a time with its year, or seconds since 1970; compiled where it is needed.
+DATED = (
     rb"(?:(?<![\w.-])|(?<![\d.])(?=[\d/.-]{8,10}[-_T ]\d\d:?\d\d))20\d\d([-/.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"
     rb"|\d\d:\d\d:\d\d (?:\w+ )?20\d\d|(?<![\d.])1[5-9]\d{8}"
 )
@@ -81,7 +82,7 @@ def measured(path: Path, facts: Mapping[str, Any]) -> Measured:
 
 def is_dated(path: Path) -> bool:
     """Return whether a file says, at its beginning, when it was measured."""
-    return DATED.search(read_head(path).data) is not None
+    return re.search(DATED, read_head(path).data) is not None
 
 
 def note_on_equals(paths: list[str]) -> Iterator[str]:

@@ -438,7 +438,7 @@ def _look(
         if row.end_byte < seen.size_bytes and seen.prefixes.get(row.end_byte) == row.sha256
     ]
     candidates = [row for row in candidates if not ((options.again or options.anew) and row.forgotten)]
-    said = measured(path, options.facts) if candidates else NOT_SAID
+    said = measured(path, options.facts) if any(any(row.measured) for row in candidates) else NOT_SAID
     elsewhen = [row for row in candidates if row.end_byte == seen.size_bytes and _is_of_other(row, said)]
     same = [row for row in candidates if row not in elsewhen and _same_file(row, place, seen, forced)]
     mine = [row for row in same if label is None or row.config == _join(label, _group(row.format, place.name))]
