@@ -81,7 +81,7 @@ def test_a_number_of_samples_is_no_frequency(store: Store) -> None:
     """`--sample` of a measurement is how often memory is read a second."""
     found = run("measure", "function", "json:loads", "--samples", "20", "--store", str(store.root))
 
-    assert found.exit_code == 2 and "No such option '--samples'" in found.output
+    assert found.exit_code == 2 and re.search("No such option:? '?--samples", found.output)  # by the version of click
 
 
 def test_dir_lists_what_a_notebook_completes() -> None:
