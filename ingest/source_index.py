@@ -98,7 +98,7 @@ def read_index(store: Store) -> KnownSources | None:
         index = read_json(store.root / INDEX)
         if index["log"] != _log_state(store) or not store.database.exists():
             return None
-        return KnownSources.of(IndexedSource(*row[:-1], tuple(row[-1])) for row in index["sources"])
+        return KnownSources.of(IndexedSource(*(*row[:-1], tuple(row[-1]))) for row in index["sources"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

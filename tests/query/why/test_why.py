@@ -759,7 +759,7 @@ def test_the_command_prints_a_row_a_part(bench: Callable[..., Any]) -> None:
 @exhaustive
 def test_comparisons_name_the_next_question(bench: Callable[..., Any]) -> None:
     """A changed case with parts has one."""
-    assert "\nwhy: bench why base candidate work:score\n" in bench("compare", "base", "candidate").stderr
+    assert "\nwhy: bench why base candidate work:score --store " in bench("compare", "base", "candidate").stderr
 
 
 def test_names_of_lines_are_shown_safe() -> None:
