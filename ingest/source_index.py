@@ -98,9 +98,14 @@ def read_index(store: Store) -> KnownSources | None:
         index = read_json(store.root / INDEX)
         if index["log"] != _log_state(store) or not store.database.exists():
             return None
-        return KnownSources.of(IndexedSource(*(*row[:-1], tuple(row[-1]))) for row in index["sources"])
+        return KnownSources.of(map(_of_json, index["sources"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _of_json(row: list[Any]) -> IndexedSource:
+    row[-1] = tuple(row[-1])
+    return IndexedSource(*row)
 
 
 def read_log(store: Store) -> KnownSources:
